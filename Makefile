@@ -1,0 +1,73 @@
+# Everything runs in virtual environments that are made here: a fresh clone needs make and Python 3.11 or newer.
+#
+#   make install      the virtual environment
+#   make node         the npm packages that tests/clients drives
+#   make run          the tour
+#   make test         the suite
+#   make test-all     the suite on every Python found
+#   make check        linters, types, import contracts
+#   make format       rewrite as the formatter has it
+#   make bench        measure
+#   make wheel-check  build the wheel and use it as a stranger would
+
+PYTHON ?= python3
+PYTEST_ARGS ?= -n 2 --dist worksteal
+BENCH_ARGS ?=
+OTHER_PYTHONS = 3.11 3.12 3.13
+
+BIN = .venv/bin
+READY = .venv/.ready
+CLIENTS = tests/clients/node_modules/.ready
+FORMATTED = src tests examples benchmarks .ci
+
+.PHONY: install node run test test-all test-others check format bench wheel-check clean
+.DELETE_ON_ERROR:
+
+install: $(READY)
+
+node: $(CLIENTS)
+
+run: $(READY)
+	@$(BIN)/python examples/tour.py
+
+test: $(READY) $(CLIENTS)
+	@$(BIN)/pytest $(PYTEST_ARGS)
+
+# The interpreters that the main environment does not have; test-all adds the main one.
+test-others: $(CLIENTS)
+	@bash .ci/test_others $(OTHER_PYTHONS)
+
+test-all: test-others
+	@$(MAKE) --no-print-directory test
+
+check: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check $(FORMATTED)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+
+format: $(READY)
+	$(BIN)/ruff check --fix --exit-zero
+	$(BIN)/ruff format $(FORMATTED)
+
+bench: $(READY)
+	@$(BIN)/python benchmarks/stdio.py $(BENCH_ARGS)
+	@$(BIN)/python benchmarks/registry.py
+
+wheel-check: $(READY)
+	@$(BIN)/python .ci/wheel_check.py
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Stanchion needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Name another with make PYTHON=python3.12." >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+# The published TypeScript clients, for tests/clients. Node and npm come from a wheel of the dev extra.
+$(CLIENTS): tests/clients/package.json $(wildcard tests/clients/package-lock.json) | $(READY)
+	@$(BIN)/python .ci/npm.py install --prefix tests/clients --no-save --no-audit --no-fund --loglevel=error
+	@touch $@
+
+clean:
+	rm -rf .venv .venv-3.* build dist tests/clients/node_modules .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,5 @@
+"""``python -m stanchion``: the command line."""
+
+from stanchion.cli import main
+
+main()

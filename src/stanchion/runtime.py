@@ -1,0 +1,70 @@
+"""``Server``, complete: the server with the workers that this version has.
+
+Owns the choice of crews and nothing else; it is here because a server may not know its workers, nor workers each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from stanchion.registry.registry import Registry
+from stanchion.server.config import Config
+from stanchion.server.errors import CannotStart
+from stanchion.server.ports import Clock, Crew, Isolation, Mailbox
+from stanchion.server.server import BaseServer, Lifespan
+from stanchion.workers.execution import LifespanFailed
+from stanchion.workers.inline import InlineCrew
+from stanchion.workers.loop import LoopCrew
+from stanchion.workers.threads import ThreadCrew
+
+
+class Server(BaseServer):
+    """An MCP server over a registry, for programs that embed one. See ``BaseServer`` for all of its names."""
+
+    def __init__(self, registry: Registry, *, use_uvloop: bool = False, **options: Any) -> None:
+        """Set up; nothing runs yet.
+
+        Args:
+            registry: What is on offer.
+            use_uvloop: Run the callback loop on uvloop, if it is installed.
+            **options: As for ``BaseServer``, but for the crews.
+        """
+        self._use_uvloop = use_uvloop
+        self._tasks: LoopCrew | None = None
+        super().__init__(registry, crews=self._make_crews, **options)
+
+    async def prepare(self) -> None:
+        """Enter the lifespan now and not with the first callback. Call it on the protocol loop, once running.
+
+        Raises:
+            CannotStart: The lifespan raised; the log has the rest.
+        """
+        if self._tasks is None:
+            return
+        try:
+            await asyncio.to_thread(self._tasks.lifespan_value)
+        except LifespanFailed as error:
+            raise CannotStart(f"the app can't start: {error}") from error
+
+    def _make_crews(
+        self, mailbox: Mailbox, config: Config, lifespan: Lifespan | None, clock: Clock
+    ) -> Mapping[Isolation, Crew]:
+        limits: dict[str, Any] = {
+            "max_result_bytes": config.max_result_bytes,
+            "notices_per_second": config.notices_per_second,
+        }
+        tasks = LoopCrew(
+            mailbox,
+            clock,
+            stall_limit=config.stall_limit,
+            kill_grace=config.kill_grace,
+            lifespan=lifespan,
+            use_uvloop=self._use_uvloop,
+            **limits,
+        )
+        self._tasks = tasks if lifespan is not None else None
+        value = tasks.lifespan_value if lifespan is not None else None
+        threads = ThreadCrew(mailbox, clock, kill_grace=config.kill_grace, lifespan_value=value, **limits)
+        return {"task": tasks, "thread": threads, "inline": InlineCrew(mailbox, clock, **limits)}

@@ -1,0 +1,77 @@
+"""Starting a server in a process that is ours: what ``app.run()`` and ``stanchion run`` share.
+
+Owns what may be done to a process only by its owner (the event loop's kind, how often threads take turns, where log lines
+go) and the sentence with which a start fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+from stanchion.runtime import Server
+from stanchion.transports.guard import StdoutGuard
+from stanchion.transports.stdio import serve_stdio
+
+SWITCH_INTERVAL: Final = 0.0002
+"""Seconds a thread may keep the interpreter while others wait. At Python's own 5 ms a few spinning tools would hold every
+answer back; at this they cost each turn of the protocol loop well under a millisecond."""
+
+USAGE_ERROR: Final = 2
+
+
+def run_stdio(make: Callable[[], Server], *, debug: bool = False) -> None:
+    """Serve one client over this process's stdin and stdout.
+
+    Args:
+        make: Makes the server; called once nothing printed can reach the wire any more.
+        debug: Show where a failed start comes from.
+
+    Raises:
+        SystemExit: With code 2 and a sentence on stderr: the server can't start.
+    """
+    _log_to_stderr(debug=debug)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    with StdoutGuard() as guard:
+        try:
+            server = make()
+            with asyncio.Runner(loop_factory=loop_factory()) as runner:
+                runner.run(serve_stdio(server, guard))
+        except (RuntimeError, ValueError) as error:
+            refuse(error, debug=debug)
+        finally:
+            sys.setswitchinterval(before)
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's, where it is installed and can be; else None, for asyncio's own."""
+    if sys.platform == "win32" or importlib.util.find_spec("uvloop") is None:
+        return None
+    uvloop = importlib.import_module("uvloop")
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+def refuse(error: BaseException, *, debug: bool) -> NoReturn:
+    """End a start that failed: the error's sentence on stderr, and where it came from only if asked."""
+    if debug:
+        traceback.print_exception(error)
+    sys.stderr.write(f"stanchion: {error}\n")
+    raise SystemExit(USAGE_ERROR) from None
+
+
+def _log_to_stderr(*, debug: bool) -> None:
+    """Let log lines be seen, unless the program has seen to that itself."""
+    log = logging.getLogger("stanchion")
+    if logging.getLogger().handlers or log.handlers:
+        return
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG if debug else logging.INFO)

@@ -1,0 +1,28 @@
+// The second generation: `node client2.mjs legacy|auto|REVISION COMMAND ARGS...` prints one JSON report.
+
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { drive, within } from "./drive.mjs";
+
+const [mode, command, ...args] = process.argv.slice(2);
+const client = new Client(
+  { name: "client2", version: "1.0.0" },
+  { versionNegotiation: { mode: mode === "legacy" || mode === "auto" ? mode : { pin: mode } } },
+);
+const changed = new Promise((resolve) => {
+  client.setNotificationHandler("notifications/tools/list_changed", () => resolve(true));
+});
+await within("connect", client.connect(new StdioClientTransport({ command, args, stderr: "inherit" })));
+const modern = client.getProtocolEra() === "modern";
+const subscription = modern ? await within("listen", client.listen({ toolsListChanged: true })) : undefined;
+
+const report = await drive(client, {
+  call: (name, fields, options) => client.callTool({ name, arguments: fields }, options),
+  changed,
+});
+report.server = client.getServerVersion();
+report.revision = client.getNegotiatedProtocolVersion();
+report.honoured = subscription?.honoredFilter ?? null;
+await subscription?.close();
+await client.close();
+process.stdout.write(JSON.stringify(report));
