@@ -318,14 +318,16 @@ class Stanchion:
 
     # -- running
 
-    def server(self, *, config: Config | None = None) -> Server:
+    def server(self, *, config: Config | None = None, use_uvloop: bool = False) -> Server:
         """A server over this app's registry, not started.
 
         Args:
             config: In place of the app's.
+            use_uvloop: Run the callback loop on uvloop, if it is installed. A process of its own does.
         """
         return Server(
             self.registry,
+            use_uvloop=use_uvloop,
             name=self.name,
             title=self._title,
             version=self._version,
@@ -351,7 +353,7 @@ class Stanchion:
         """
         if sys._getframe(1).f_globals.get("__name__") == LOADED_AS:  # noqa: SLF001 - the one way to know the caller
             return
-        run_stdio(self.server, debug=debug)
+        run_stdio(lambda: self.server(use_uvloop=True), debug=debug)
 
     def _open_lifespan(self) -> Lifespan | None:
         given = self._lifespan

@@ -11,7 +11,8 @@ import importlib.util
 import logging
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, NoReturn
 
 from stanchion.runtime import Server
@@ -35,18 +36,13 @@ def run_stdio(make: Callable[[], Server], *, debug: bool = False) -> None:
     Raises:
         SystemExit: With code 2 and a sentence on stderr: the server can't start.
     """
-    _log_to_stderr(debug=debug)
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    with StdoutGuard() as guard:
+    with _own_process(debug=debug), StdoutGuard() as guard:
         try:
             server = make()
             with asyncio.Runner(loop_factory=loop_factory()) as runner:
                 runner.run(serve_stdio(server, guard))
-        except (RuntimeError, ValueError) as error:
+        except (RuntimeError, ValueError, TypeError) as error:
             refuse(error, debug=debug)
-        finally:
-            sys.setswitchinterval(before)
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -66,12 +62,29 @@ def refuse(error: BaseException, *, debug: bool) -> NoReturn:
     raise SystemExit(USAGE_ERROR) from None
 
 
-def _log_to_stderr(*, debug: bool) -> None:
-    """Let log lines be seen, unless the program has seen to that itself."""
+@contextmanager
+def _own_process(*, debug: bool) -> Iterator[None]:
+    """Do to the process what only its owner may, and undo it."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_INTERVAL)
     log = logging.getLogger("stanchion")
+    level, handler = log.level, _stderr_handler(log)
+    if handler is not None:
+        log.addHandler(handler)
+        log.setLevel(logging.DEBUG if debug else logging.INFO)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+        if handler is not None:
+            log.removeHandler(handler)
+            log.setLevel(level)
+
+
+def _stderr_handler(log: logging.Logger) -> logging.Handler | None:
+    """What lets log lines be seen, unless the program has seen to that itself."""
     if logging.getLogger().handlers or log.handlers:
-        return
+        return None
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    log.addHandler(handler)
-    log.setLevel(logging.DEBUG if debug else logging.INFO)
+    return handler

@@ -43,6 +43,10 @@ class Seen:
     """Seconds from the last step to the end of the process."""
 
 
+APPEARS: Final = {"elicitation_schema", "error_any_id", "error_without_id", "first_line_is_response_to", "tools_rule"}
+"""Checks of something that has yet to come, without an id to wait for."""
+
+
 def walk(check: Check) -> Iterator[Check]:
     """The check and all checks in it."""
     yield check
@@ -71,7 +75,7 @@ def is_ready(check: Check, seen: Seen) -> bool:
     if "any" in check:
         waiting = [part for part in check["any"] if not {"alive_after", "exits_within"} & part.keys()]
         return not waiting or any(judge(part, seen) is None for part in waiting)
-    if "error_without_id" in check or "error_any_id" in check or check.get("min"):
+    if check.get("min") or APPEARS & check.keys():
         return judge(check, seen) is None
     return all(seen.transcript.responses(id_) for id_ in _ids(check))
 

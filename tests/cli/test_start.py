@@ -28,10 +28,16 @@ def run(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[byte
         ("import nothing_of_the_kind\n", "does not import: line 3: ModuleNotFoundError"),
         ("@app.tool\ndef a(): ...\n@app.tool(name='a')\ndef b(): ...\n", "tool 'a' is registered by b ("),
         ("@app.tool\ndef a(*things: int): ...\n", "*things"),
-        ("@app.tool(destructive=True)\ndef a(): ...\n", "tool 'a' is sensitive (declared so, or destructive)"),
+        (
+            "@app.tool(destructive=True)\ndef a(): ...\n",
+            "tool 'a' is sensitive (declared so, or destructive)",
+        ),
         ("@app.tool(isolation='process')\ndef a(): ...\n", "isolation='process'"),
         ("app.config = Config(max_in_flight=0)\n", "max_in_flight must be at least 1, not 0"),
-        ("@app.lifespan\nasync def life(app):\n    raise OSError('no disk')\n    yield\n", "the lifespan raised OSError"),
+        (
+            "@app.lifespan\nasync def life(app):\n    raise OSError('no disk')\n    yield\n",
+            "the lifespan raised OSError",
+        ),
     ],
 )
 def test_a_failed_start_is_one_sentence(tmp_path: Path, body: str, sentence: str) -> None:

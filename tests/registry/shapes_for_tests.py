@@ -9,12 +9,11 @@ import enum
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Generic, Literal, NamedTuple, TypedDict, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
 
 import msgspec
 import pydantic
 from hypothesis import strategies as st
-from typing_extensions import NotRequired
 
 T = TypeVar("T")
 
@@ -102,7 +101,14 @@ LEAVES: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (Level, st.sampled_from(Level)),
     (Literal["a", "b", 3], st.sampled_from(["a", "b", 3])),
     (Point, st.builds(Point, SMALL, FLOATS)),
-    (Tree, st.recursive(st.builds(Tree, SMALL), lambda inner: st.builds(Tree, SMALL, st.lists(inner, max_size=2)), max_leaves=4)),
+    (
+        Tree,
+        st.recursive(
+            st.builds(Tree, SMALL),
+            lambda inner: st.builds(Tree, SMALL, st.lists(inner, max_size=2)),
+            max_leaves=4,
+        ),
+    ),
     (Box[int], st.builds(Box, SMALL)),
     (Pair, st.builds(Pair, SMALL, TEXT)),
     (Order, st.builds(Order, TEXT, st.integers(0, 9))),

@@ -13,14 +13,29 @@ from stanchion.registry.validation import DIALECTS, Compiled
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            ["type", "properties", "$ref", "items", "anyOf", "$defs", "pattern", "enum", "x-mcp-header", "$id", "$schema", "required"]
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "type",
+                    "properties",
+                    "$ref",
+                    "items",
+                    "anyOf",
+                    "$defs",
+                    "pattern",
+                    "enum",
+                    "x-mcp-header",
+                    "$id",
+                    "$schema",
+                    "required",
+                ]
+            )
+            | st.text(max_size=3),
+            inner,
+            max_size=4,
         )
-        | st.text(max_size=3),
-        inner,
-        max_size=4,
     ),
     max_leaves=12,
 )
@@ -45,14 +60,28 @@ def test_a_schema_is_either_told_faulty_or_works(schema: Any) -> None:
     "schema",
     [
         {"type": "object"},
-        {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$anchor": "b"}, "c": {"$ref": "#b"}}},
-        {"type": "object", "$id": "https://example.com/s", "properties": {"a": {"$ref": "https://example.com/s#/$defs/x"}}, "$defs": {"x": {}}},
+        {
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/a"}},
+            "$defs": {"a": {"$anchor": "b"}, "c": {"$ref": "#b"}},
+        },
+        {
+            "type": "object",
+            "$id": "https://example.com/s",
+            "properties": {"a": {"$ref": "https://example.com/s#/$defs/x"}},
+            "$defs": {"x": {}},
+        },
         {"type": "object", "properties": {"$ref": {"type": "string"}, "pattern": {"type": "string"}}},
-        {"type": "object", "properties": {"a": {"default": {"$ref": "http://nowhere"}, "enum": [{"pattern": "("}]}}},
+        {
+            "type": "object",
+            "properties": {"a": {"default": {"$ref": "http://nowhere"}, "enum": [{"pattern": "("}]}},
+        },
         {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "Region"}}},
         {
             "type": "object",
-            "properties": {"a": {"type": "object", "properties": {"b": {"type": "integer", "x-mcp-header": "B"}}}},
+            "properties": {
+                "a": {"type": "object", "properties": {"b": {"type": "integer", "x-mcp-header": "B"}}}
+            },
         },
         {"type": "object", "allOf": [{"if": {"required": ["a"]}, "then": {"required": ["b"]}}]},
         {"type": "object", "properties": {"a": {"$ref": "#"}}},
@@ -104,23 +133,36 @@ def test_bad_schemas_are_told(schema: Any, words: str) -> None:
         ({"a": {"type": "string", "x-mcp-header": 3}}, "token"),
         ({"a": {"type": "number", "x-mcp-header": "A"}}, "string, integer or boolean"),
         ({"a": {"x-mcp-header": "A"}}, "string, integer or boolean"),
-        ({"a": {"type": "string", "x-mcp-header": "A"}, "b": {"type": "string", "x-mcp-header": "a"}}, "also used"),
+        (
+            {"a": {"type": "string", "x-mcp-header": "A"}, "b": {"type": "string", "x-mcp-header": "a"}},
+            "also used",
+        ),
         ({"a": {"type": "array", "items": {"type": "string", "x-mcp-header": "A"}}}, "chain of properties"),
         ({"a": {"anyOf": [{"type": "string", "x-mcp-header": "A"}]}}, "chain of properties"),
     ],
 )
 def test_header_rules(properties: dict[str, Any], words: str) -> None:
-    assert any(words in fault for fault in check_schema({"type": "object", "properties": properties}, arguments=True))
+    assert any(
+        words in fault for fault in check_schema({"type": "object", "properties": properties}, arguments=True)
+    )
 
 
 def test_a_header_in_a_definition_is_not_reachable() -> None:
-    schema = {"type": "object", "$defs": {"x": {"type": "string", "x-mcp-header": "A"}}, "properties": {"a": {"$ref": "#/$defs/x"}}}
+    schema = {
+        "type": "object",
+        "$defs": {"x": {"type": "string", "x-mcp-header": "A"}},
+        "properties": {"a": {"$ref": "#/$defs/x"}},
+    }
     assert any("chain" in fault for fault in check_schema(schema, arguments=True))
     assert check_schema({"type": "object", "x-mcp-header": "A"}, arguments=True)
 
 
 def test_all_faults_are_told_up_to_a_bound() -> None:
-    two = check_schema({"type": "object", "properties": {"a": {"pattern": "("}, "b": {"$ref": "http://x"}}}, arguments=True)
+    two = check_schema(
+        {"type": "object", "properties": {"a": {"pattern": "("}, "b": {"$ref": "http://x"}}}, arguments=True
+    )
     assert len(two) == 1
-    many = check_schema({"type": "object", "properties": {f"p{i}": {"pattern": "("} for i in range(100)}}, arguments=True)
+    many = check_schema(
+        {"type": "object", "properties": {f"p{i}": {"pattern": "("} for i in range(100)}}, arguments=True
+    )
     assert len(many) == MAX_FAULTS

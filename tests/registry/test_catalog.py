@@ -15,7 +15,9 @@ KEYS = st.lists(st.text(min_size=1, max_size=8), unique=True, max_size=30)
 
 
 def catalog(keys: list[str], places: list[int] | None = None) -> Catalog[str]:
-    return Catalog({key: key.upper() for key in keys}, dict(zip(keys, places or range(len(keys)), strict=True)))
+    return Catalog(
+        {key: key.upper() for key in keys}, dict(zip(keys, places or range(len(keys)), strict=True))
+    )
 
 
 def walk(entries: Catalog[str], size: int) -> list[str]:
@@ -65,12 +67,16 @@ def test_a_cursor_works_on_an_instance_with_another_history(keys: list[str], siz
         assert there.page(cursor, 100).items == here.page(cursor, 100).items
 
 
-@given(st.one_of(st.text(max_size=40), st.binary(max_size=20).map(lambda b: base64.urlsafe_b64encode(b).decode())))
+@given(
+    st.one_of(
+        st.text(max_size=40), st.binary(max_size=20).map(lambda b: base64.urlsafe_b64encode(b).decode())
+    )
+)
 def test_what_was_not_given_out_is_invalid(cursor: str) -> None:
     entries = catalog(["a", "b", "c"])
     if cursor in {entries.page(None, 1).next_cursor, entries.page(None, 2).next_cursor}:
         return
-    with pytest.raises(InvalidParams, match="^Invalid cursor$"):
+    with pytest.raises(InvalidParams, match=r"^Invalid cursor$"):
         entries.page(cursor, 1)
 
 

@@ -75,7 +75,7 @@ def test_nothing_is_nothing(text: str | None) -> None:
     assert read(text).description == ""
 
 
-@given(st.text(st.sampled_from(list("ab :-\n*()`")) , max_size=80) | st.text(max_size=80))
+@given(st.text(st.sampled_from(list("ab :-\n*()`")), max_size=80) | st.text(max_size=80))
 def test_no_text_breaks_it(text: str) -> None:
     read(text + "\n\nArgs:\n" + text)
     read(":param " + text)

@@ -77,7 +77,12 @@ def test_the_nearest_name_is_accepted(name: str) -> None:
         assert nearest(name) == name
 
 
-@given(st.lists(st.tuples(st.booleans(), st.sampled_from(["a.b", "a_b", "a-b", "A_b", "ab", "a..b", "b", "a__b"])), max_size=30))
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.sampled_from(["a.b", "a_b", "a-b", "A_b", "ab", "a..b", "b", "a__b"])),
+        max_size=30,
+    )
+)
 def test_holders_agree_with_asking_everybody(steps: list[tuple[bool, str]]) -> None:
     holders = Holders()
     held: dict[str, tuple[str, ...]] = {}
@@ -89,7 +94,9 @@ def test_holders_agree_with_asking_everybody(steps: list[tuple[bool, str]]) -> N
             continue
         mine = visible_names(name)
         clashing = {
-            other for other, seen in held.items() if other != name and any(a == b for a, b in zip(mine, seen, strict=True))
+            other
+            for other, seen in held.items()
+            if other != name and any(a == b for a, b in zip(mine, seen, strict=True))
         }
         holder = holders.claim(name)
         assert (holder is None) == (not clashing)

@@ -32,9 +32,17 @@ def test_a_prompt_describes_itself() -> None:
         "name": "greet",
         "title": "Greet",
         "description": "Greet somebody.",
-        "arguments": [{"name": "name", "description": "Whom.", "required": True}, {"name": "times", "required": False}],
+        "arguments": [
+            {"name": "name", "description": "Whom.", "required": True},
+            {"name": "times", "required": False},
+        ],
     }
-    assert (prompt.key, prompt.is_async, prompt.wants_context, prompt.isolation) == ("greet", False, False, "thread")
+    assert (prompt.key, prompt.is_async, prompt.wants_context, prompt.isolation) == (
+        "greet",
+        False,
+        False,
+        "thread",
+    )
     assert prompt.call({"name": "x", "times": "2"}, None) == "hello x hello x "
 
 
@@ -46,14 +54,20 @@ def test_a_prompt_describes_itself() -> None:
         ({"nam": "x"}, [("name", "is required"), ("nam", "is unknown: did you mean name?")]),
     ],
 )
-def test_missing_and_unknown_arguments_are_told(arguments: dict[str, str] | None, told: list[tuple[str, str]]) -> None:
+def test_missing_and_unknown_arguments_are_told(
+    arguments: dict[str, str] | None, told: list[tuple[str, str]]
+) -> None:
     given, faults = Prompt.of(greet).prepare(arguments)
     assert given == (arguments or {})
     assert [(fault.path, fault.message) for fault in faults] == told
 
 
 def test_a_raw_prompt_takes_one_dict() -> None:
-    prompt = Prompt.raw(name="p", callback=lambda arguments: arguments["a"], arguments=[{"name": "a", "required": True}, PromptArgument(name="b")])
+    prompt = Prompt.raw(
+        name="p",
+        callback=lambda arguments: arguments["a"],
+        arguments=[{"name": "a", "required": True}, PromptArgument(name="b")],
+    )
     assert prompt.call({"a": "x"}, None) == "x"
     assert prompt.prepare({})[1]
     with pytest.raises(TypeError):
@@ -80,7 +94,15 @@ def test_a_completer_takes_the_value_and_maybe_what_is_settled() -> None:
     assert Completer.of(contextual, kind="prompt", name="greet", argument="name").wants_context
 
 
-@pytest.mark.parametrize("function", [lambda: [], lambda a, b, c: []])
+def nothing() -> list[str]:
+    return []
+
+
+def three(a: str, b: str, c: str) -> list[str]:
+    return [a, b, c]
+
+
+@pytest.mark.parametrize("function", [nothing, three])
 def test_other_shapes_are_refused(function: Any) -> None:
     with pytest.raises(TypeError, match="write one of the two"):
         Completer.of(function, kind="prompt", name="greet", argument="name")

@@ -56,7 +56,14 @@ def test_a_resource_describes_itself() -> None:
         "annotations": {"audience": ["user"], "priority": 0.5, "lastModified": "2026-01-01"},
         "_meta": {"a/b": 1},
     }
-    assert listed(resource, "2024-11-05").keys() == {"uri", "name", "description", "mimeType", "size", "annotations"}
+    assert listed(resource, "2024-11-05").keys() == {
+        "uri",
+        "name",
+        "description",
+        "mimeType",
+        "size",
+        "annotations",
+    }
     assert (resource.key, resource.wants_context, resource.is_async, resource.isolation) == (
         "config://settings",
         True,

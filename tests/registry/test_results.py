@@ -61,7 +61,14 @@ def structured(outcome: ToolOutcome) -> Any:
         (Text("x"), [{"type": "text", "text": "x"}]),
         (model.TextContent(text="x"), [{"type": "text", "text": "x"}]),
         (Image(b"\x00", "image/png"), [{"type": "image", "data": "AA==", "mimeType": "image/png"}]),
-        (["a", Text("b"), {"c": 1}], [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, {"type": "text", "text": '{"c":1}'}]),
+        (
+            ["a", Text("b"), {"c": 1}],
+            [
+                {"type": "text", "text": "a"},
+                {"type": "text", "text": "b"},
+                {"type": "text", "text": '{"c":1}'},
+            ],
+        ),
         (ToolResult(content=["x"]), [{"type": "text", "text": "x"}]),
         (ToolResult(content=Text("x")), [{"type": "text", "text": "x"}]),  # type: ignore[arg-type]
         (ToolResult(structured={"a": 1}), [{"type": "text", "text": '{"a":1}'}]),
@@ -84,7 +91,11 @@ def test_values_become_blocks(value: Any, found: Any) -> None:
 
 
 def test_a_tool_result_is_taken_as_it_is() -> None:
-    outcome = render_tool(ToolResult(content=[Text("no")], structured={"a": 1}, is_error=True, meta={"k/\ud800": 1}), FREE, MODERN)
+    outcome = render_tool(
+        ToolResult(content=[Text("no")], structured={"a": 1}, is_error=True, meta={"k/\ud800": 1}),
+        FREE,
+        MODERN,
+    )
     assert blocks(outcome) == [{"type": "text", "text": "no"}]
     assert structured(outcome) == {"a": 1}
     assert outcome.is_error
@@ -121,7 +132,9 @@ def test_bad_content_is_refused(value: Any) -> None:
         (FREE, {"a": 1}, set()),
     ],
 )
-def test_structured_goes_where_the_revision_has_it_and_is_mirrored_as_text(tool: Tool, value: Any, revisions: set[str]) -> None:
+def test_structured_goes_where_the_revision_has_it_and_is_mirrored_as_text(
+    tool: Tool, value: Any, revisions: set[str]
+) -> None:
     for name, profile in PROFILES.items():
         outcome = render_tool(value, tool, profile)
         assert (structured(outcome) is not None) == (name in revisions)
@@ -130,7 +143,18 @@ def test_structured_goes_where_the_revision_has_it_and_is_mirrored_as_text(tool:
             assert json.loads(block["text"]) == structured(outcome)
 
 
-@pytest.mark.parametrize("value", [None, "text", Report("a", "hunter2"), {"name": "a"}, Text("x"), ToolResult(content=["x"]), ToolResult(structured={"name": 1})])  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        "text",
+        Report("a", "hunter2"),
+        {"name": "a"},
+        Text("x"),
+        ToolResult(content=["x"]),
+        ToolResult(structured={"name": 1}),
+    ],
+)  # type: ignore[arg-type]
 def test_a_result_that_breaks_its_promise_is_refused_without_quoting_it(value: Any) -> None:
     for profile in (OLD, MODERN):
         with pytest.raises(Unrenderable) as caught:
@@ -140,18 +164,30 @@ def test_a_result_that_breaks_its_promise_is_refused_without_quoting_it(value: A
 
 def test_an_error_is_exempt_and_shows_no_structure_that_does_not_fit() -> None:
     assert structured(render_tool(ToolResult(content=["x"], is_error=True), TYPED, MODERN)) is None
-    assert structured(render_tool(ToolResult(content=["x"], structured={"code": 1}, is_error=True), TYPED, MODERN)) is None
+    assert (
+        structured(
+            render_tool(ToolResult(content=["x"], structured={"code": 1}, is_error=True), TYPED, MODERN)
+        )
+        is None
+    )
 
 
 def test_older_revisions_get_notes_for_what_they_lack() -> None:
     sound = render_tool([Audio(b"x", "audio/wav"), ResourceLink("a://b", "n")], FREE, OLD)
     assert [block["type"] for block in blocks(sound)] == ["text", "text"]
-    assert [block["type"] for block in blocks(render_tool([Audio(b"x", "audio/wav")], FREE, LEGACY))] == ["audio"]
+    assert [block["type"] for block in blocks(render_tool([Audio(b"x", "audio/wav")], FREE, LEGACY))] == [
+        "audio"
+    ]
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), min_size=1, max_size=5), st.integers(0, 60))
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), min_size=1, max_size=5),
+    st.integers(0, 60),
+)
 def test_text_over_the_limit_is_cut_and_says_how_much(texts: list[str], limit: int) -> None:
-    found = [block["text"] for block in blocks(render_tool([Text(text) for text in texts], FREE, MODERN, limit))]
+    found = [
+        block["text"] for block in blocks(render_tool([Text(text) for text in texts], FREE, MODERN, limit))
+    ]
     kept = 0
     for text, shown in zip(texts, found, strict=True):
         if shown == text and kept + len(text.encode()) <= limit:
@@ -183,10 +219,18 @@ def test_other_blocks_over_the_limit_are_left_out() -> None:
         (b"\x00", None, [{"uri": "u://x", "mimeType": "application/octet-stream", "blob": "AA=="}]),
         ({"a": 1}, None, [{"uri": "u://x", "mimeType": "application/json", "text": '{"a":1}'}]),
         ([], None, [{"uri": "u://x", "mimeType": "application/json", "text": "[]"}]),
-        (Report("a", 1), "text/x", [{"uri": "u://x", "mimeType": "text/x", "text": '{"name":"a","total":1}'}]),
+        (
+            Report("a", 1),
+            "text/x",
+            [{"uri": "u://x", "mimeType": "text/x", "text": '{"name":"a","total":1}'}],
+        ),
         (Text("t"), None, [{"uri": "u://x", "text": "t"}]),
         (Image(b"\x00", "image/png"), None, [{"uri": "u://x", "mimeType": "image/png", "blob": "AA=="}]),
-        ([EmbeddedResource("a://1", text="x"), EmbeddedResource("a://2", blob=b"\x00")], None, [{"uri": "a://1", "text": "x"}, {"uri": "a://2", "blob": "AA=="}]),
+        (
+            [EmbeddedResource("a://1", text="x"), EmbeddedResource("a://2", blob=b"\x00")],
+            None,
+            [{"uri": "a://1", "text": "x"}, {"uri": "a://2", "blob": "AA=="}],
+        ),
         (model.TextContents(uri="a://1", text="x"), None, [{"uri": "a://1", "text": "x"}]),
     ],
 )
@@ -213,8 +257,21 @@ def test_a_resource_that_cannot_be_sent_is_refused(value: Any) -> None:
         (Message("assistant", "a"), [("assistant", "text")]),
         ([Message("user", Image(b"", "image/png")), "b"], [("user", "image"), ("user", "text")]),
         ({"role": "assistant", "content": {"type": "text", "text": "x"}}, [("assistant", "text")]),
-        ({"role": "user", "content": {"type": "resource", "resource": {"uri": "a://b", "text": "x"}, "annotations": {"priority": 1}}}, [("user", "resource")]),
-        ({"role": "user", "content": {"type": "resource", "resource": {"uri": "a://b", "blob": "AA=="}}}, [("user", "resource")]),
+        (
+            {
+                "role": "user",
+                "content": {
+                    "type": "resource",
+                    "resource": {"uri": "a://b", "text": "x"},
+                    "annotations": {"priority": 1},
+                },
+            },
+            [("user", "resource")],
+        ),
+        (
+            {"role": "user", "content": {"type": "resource", "resource": {"uri": "a://b", "blob": "AA=="}}},
+            [("user", "resource")],
+        ),
         (model.PromptMessage(role="user", content=model.TextContent(text="x")), [("user", "text")]),
         ([], []),
     ],
@@ -226,7 +283,15 @@ def test_prompts_have_messages(value: Any, found: Any) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [3, None, Message("system", "x"), {"role": "user", "content": {"type": "video"}}, {"role": "user", "content": {"type": "image"}}, {"role": "user", "content": {"type": "resource"}}, Message("user", 3)],  # type: ignore[arg-type]
+    [
+        3,
+        None,
+        Message("system", "x"),
+        {"role": "user", "content": {"type": "video"}},
+        {"role": "user", "content": {"type": "image"}},
+        {"role": "user", "content": {"type": "resource"}},
+        Message("user", 3),
+    ],  # type: ignore[arg-type]
 )
 def test_what_is_no_message_is_refused(value: Any) -> None:
     with pytest.raises(Unrenderable):
@@ -242,7 +307,11 @@ def test_completions_are_bounded_and_say_what_is_left() -> None:
     assert len(endless["values"]) == MAX_COMPLETIONS
     assert endless["hasMore"]
     assert "total" not in endless
-    assert render_completion({"values": ["a"], "total": 7, "hasMore": True}) == {"values": ["a"], "total": 7, "hasMore": True}
+    assert render_completion({"values": ["a"], "total": 7, "hasMore": True}) == {
+        "values": ["a"],
+        "total": 7,
+        "hasMore": True,
+    }
 
     @dataclasses.dataclass
     class Found:

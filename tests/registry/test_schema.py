@@ -7,7 +7,7 @@ import importlib.util
 import pathlib
 import sys
 import threading
-from typing import Annotated, Any, Literal, NewType, Optional, TypedDict, Union
+from typing import Annotated, Any, Literal, NewType, TypedDict, Union
 
 import annotated_types
 import msgspec
@@ -63,7 +63,11 @@ def test_what_goes_out_fits_the_output_schema(case: tuple[Any, Any]) -> None:
 
 
 def test_no_arguments_is_an_object_with_properties() -> None:
-    assert input_schema(read(lambda: None)) == {"type": "object", "properties": {}, "additionalProperties": False}
+    assert input_schema(read(lambda: None)) == {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+    }
 
 
 def test_descriptions_and_defaults_are_shown() -> None:
@@ -88,7 +92,14 @@ def test_descriptions_and_defaults_are_shown() -> None:
     assert properties == {
         "a": {"type": "integer", "description": "the a", "minimum": 1, "exclusiveMaximum": 5},
         "b": {"type": "string", "description": "the b", "minLength": 2, "pattern": "^x", "default": "xx"},
-        "c": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 3, "description": "the c", "default": [1]},
+        "c": {
+            "type": "array",
+            "items": {"type": "integer"},
+            "minItems": 1,
+            "maxItems": 3,
+            "description": "the c",
+            "default": [1],
+        },
         "d": {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"type": "null"}]},
         "e": {"type": "string", "enum": ["red", "green"], "default": "red"},
         "f": {"type": "string", "format": "path", "default": "x"},
@@ -114,11 +125,17 @@ Alias = TypeAliasType("Alias", list[int])
         (tuple[int, int], {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}),
         (dict, {"type": "object"}),
         (dict[str, Any], {"type": "object"}),
-        (dict[Literal["a"], int], {"type": "object", "additionalProperties": {"type": "integer"}, "propertyNames": {"enum": ["a"]}}),
-        (Optional[Union[int, str]], {"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}]}),
-        (Union[int, Any], {}),
-        (Literal[True, None], {"enum": [True, None]}),
-        (Annotated[str, msgspec.Meta(extra_json_schema={"x-mcp-header": "Region"})], {"type": "string", "x-mcp-header": "Region"}),
+        (
+            dict[Literal["a"], int],
+            {"type": "object", "additionalProperties": {"type": "integer"}, "propertyNames": {"enum": ["a"]}},
+        ),
+        (Union[int, str, None], {"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}]}),  # noqa: UP007  the older spelling
+        (Union[int, Any], {}),  # noqa: UP007  as above
+        (Literal[True, "a"], {"enum": [True, "a"]}),
+        (
+            Annotated[str, msgspec.Meta(extra_json_schema={"x-mcp-header": "Region"})],
+            {"type": "string", "x-mcp-header": "Region"},
+        ),
     ],
 )
 def test_single_types(kind: Any, schema: dict[str, Any]) -> None:
@@ -149,7 +166,9 @@ def test_what_goes_out_is_open_and_whole() -> None:
     assert type_schema(shapes.Point, "input")["required"] == ["x"]
 
 
-@pytest.mark.parametrize("kind", [str, list[shapes.Point], dict[str, int], int, None, Any, shapes.Pair, threading.Thread])
+@pytest.mark.parametrize(
+    "kind", [str, list[shapes.Point], dict[str, int], int, None, Any, shapes.Pair, threading.Thread]
+)
 def test_only_classes_with_fields_promise_an_output(kind: Any) -> None:
     def tool() -> None: ...
 
@@ -157,7 +176,9 @@ def test_only_classes_with_fields_promise_an_output(kind: Any) -> None:
     assert output_schema(read(tool)) is None
 
 
-@pytest.mark.parametrize("kind", [shapes.Point, shapes.Options, shapes.Order, shapes.Model, Annotated[shapes.Point, "x"]])
+@pytest.mark.parametrize(
+    "kind", [shapes.Point, shapes.Options, shapes.Order, shapes.Model, Annotated[shapes.Point, "x"]]
+)
 def test_classes_with_fields_promise_an_output(kind: Any) -> None:
     def tool() -> None: ...
 
@@ -181,7 +202,10 @@ class Unschemed(pydantic.BaseModel):
     lock: threading.Event
 
 
-@pytest.mark.parametrize("kind", [threading.Event, Holder, dict[bytes, int], dict[int | str, int], Renamed, Unschemed, Literal[b"x"], 5])
+@pytest.mark.parametrize(
+    "kind",
+    [threading.Event, Holder, dict[bytes, int], dict[int | str, int], Renamed, Unschemed, Literal[b"x"], 5],
+)
 def test_a_type_without_json_is_refused_with_the_parameter(kind: Any) -> None:
     with pytest.raises(UnderivableSignature) as caught:
         input_schema(read(shapes.function_of(kind)))

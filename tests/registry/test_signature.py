@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import pytest
@@ -41,7 +41,7 @@ def test_parameters_have_types_defaults_and_descriptions() -> None:
     assert signature.where.startswith(__file__)
 
 
-@pytest.mark.parametrize("annotation", [Ctx, Optional[Ctx], Annotated[Ctx, "x"], "Ctx", "Ctx | None"])
+@pytest.mark.parametrize("annotation", [Ctx, Ctx | None, Annotated[Ctx, "x"], "Ctx", "Ctx | None"])
 def test_a_context_is_recognised_and_no_argument(annotation: Any) -> None:
     def tool(a: int, ctx) -> None: ...
 
@@ -73,12 +73,14 @@ class Thing:
 
     @staticmethod
     def static(a: int) -> str:
-        return ""
+        return str(a)
 
     async def later(self) -> None: ...
 
 
-@pytest.mark.parametrize("function", [Thing().method, Thing(), Thing.static, functools.partial(plain, b="y", c=2, d=3)])
+@pytest.mark.parametrize(
+    "function", [Thing().method, Thing(), Thing.static, functools.partial(plain, b="y", c=2, d=3)]
+)
 def test_methods_objects_and_partials_are_functions_too(function: Any) -> None:
     assert [one.name for one in read(function).parameters] == ["a"]
 
@@ -102,12 +104,16 @@ def stars(**kw: int) -> None: ...
 def positional(x: int, /) -> None: ...
 def generator() -> Any:
     yield 1
+
+
 async def agenerator() -> Any:
     yield 1
+
+
 def unresolved(x: OnlyChecked) -> None: ...
-def nonsense(x: "1 +") -> None: ...  # noqa: F722, UP037
+def nonsense(x: "1 +") -> None: ...  # noqa: F722
 def two(a: Ctx, b: Ctx) -> None: ...
-def foreign(größe: int) -> None: ...
+def foreign(größe: int) -> None: ...  # noqa: PLC2401  the case
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,10 @@ from stanchion.registry.strict import MAX_DIGITS, clean, encode, plain
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=8)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(ANY_TEXT | st.integers() | st.none() | st.booleans(), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(ANY_TEXT | st.integers() | st.none() | st.booleans(), inner, max_size=4)
+    ),
     max_leaves=15,
 )
 
@@ -47,15 +50,24 @@ def test_every_value_is_strict_json_or_refused(value: Any) -> None:
     try:
         text = encode(value)
     except Unrenderable as error:
-        assert "\n" not in str(error)
-        assert not finite(value) or "two keys" in str(error)
+        told = str(error)
+        assert "\n" not in told
+        assert not finite(value) or "two keys" in told
         return
     assert finite(value)
     decoded = json.loads(text.decode(), parse_constant=no_constant)
     assert msgspec.json.decode(text) == decoded
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"]), max_size=8), lambda i: st.lists(i, max_size=3)))
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+        lambda i: st.lists(i, max_size=3),
+    )
+)
 def test_what_json_knows_comes_back(value: Any) -> None:
     assert json.loads(encode(value)) == value
     assert plain(value) == value
@@ -101,8 +113,11 @@ class Model(pydantic.BaseModel):
 @pytest.mark.parametrize(
     ("value", "found"),
     [
-        ({1: "a", None: "b", True: "c", 2.5: "d", Colour.RED: "e", Level.LOW: "f"}, None),
-        ({2: "a", None: "b", True: "c", 2.5: "d", Colour.RED: "e"}, {"2": "a", "null": "b", "true": "c", "2.5": "d", "red": "e"}),
+        ({1: "a", None: "b", "1": "c"}, None),
+        (
+            {2: "a", None: "b", True: "c", 2.5: "d", Colour.RED: "e"},
+            {"2": "a", "null": "b", "true": "c", "2.5": "d", "red": "e"},
+        ),
         ({dt.date(2020, 1, 1): 1, None: 2}, {"2020-01-01": 1, "null": 2}),
         ([Point(1.0), {"k": Colour.RED}], [{"x": 1.0, "note": "\ufffd"}, {"k": "red"}]),
         ([Struct(1.0), "\ud800"], [{"type": "kind", "myField": 1.0}, "\ufffd"]),
@@ -164,7 +179,7 @@ RING["self"] = RING
         {(1, 2): 3},
         {object(): 3},
         {float("nan"): 3, None: 1},
-        10 ** (MAX_DIGITS + 10),
+        [10 ** (MAX_DIGITS + 10)],
         {"a": {"b": object()}},
     ],
 )

@@ -15,8 +15,11 @@ from stanchion.registry.errors import UnderivableSignature
 from stanchion.registry.features import Tool
 from stanchion.registry.signature import ContextParameter
 from stanchion.registry.validation import Compiled
-from stanchion.wire.model import Icon, ToolAnnotations
+from stanchion.wire.model import Icon
 from stanchion.wire.revisions import MODERN, PROFILES
+
+
+def pair(a: int, b: int) -> None: ...
 
 
 class Ctx(ContextParameter):
@@ -59,12 +62,22 @@ def test_a_function_says_nearly_everything() -> None:
             "required": ["order_id"],
             "additionalProperties": False,
         },
-        "outputSchema": {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]},
+        "outputSchema": {
+            "type": "object",
+            "properties": {"number": {"type": "integer"}},
+            "required": ["number"],
+        },
         "annotations": {"readOnlyHint": True},
         "_meta": {"a/b": 1},
     }
     assert (tool.isolation, tool.is_async, tool.wants_context, tool.key) == ("task", True, False, "lookup")
-    assert (tool.read_only, tool.destructive, tool.sensitive, tool.derived, tool.owner) == (True, False, False, False, None)
+    assert (tool.read_only, tool.destructive, tool.sensitive, tool.derived, tool.owner) == (
+        True,
+        False,
+        False,
+        False,
+        None,
+    )
 
 
 def test_older_revisions_see_less() -> None:
@@ -84,7 +97,9 @@ def test_older_revisions_see_less() -> None:
         ({"order_id": "x", "limit": 1.0}, {"order_id": "x", "limit": 1.0}),
     ],
 )
-def test_null_for_an_optional_argument_means_the_default(arguments: dict[str, object], kept: dict[str, object]) -> None:
+def test_null_for_an_optional_argument_means_the_default(
+    arguments: dict[str, object], kept: dict[str, object]
+) -> None:
     before = dict(arguments)
     assert Tool.of(lookup).prepare(arguments) == (kept, ())
     assert arguments == before
@@ -120,8 +135,17 @@ def test_the_call_gives_a_value_or_a_coroutine() -> None:
 
 
 def test_a_raw_tool_takes_one_dict_and_is_published_as_it_is() -> None:
-    schema = {"type": "object", "$defs": {"x": {"type": "integer"}}, "properties": {"a": {"$ref": "#/$defs/x"}, "b": {"type": "string"}}}
-    tool = Tool.raw(name="raw", callback=lambda arguments: arguments, input_schema=schema, annotations={"destructiveHint": True})
+    schema = {
+        "type": "object",
+        "$defs": {"x": {"type": "integer"}},
+        "properties": {"a": {"$ref": "#/$defs/x"}, "b": {"type": "string"}},
+    }
+    tool = Tool.raw(
+        name="raw",
+        callback=lambda arguments: arguments,
+        input_schema=schema,
+        annotations={"destructiveHint": True},
+    )
     assert listed(tool)["inputSchema"] == schema
     assert tool.sensitive
     assert tool.call({"a": 1}, None) == {"a": 1}
@@ -154,13 +178,25 @@ def test_sensitive_is_said_or_follows_from_destructive() -> None:
 
 
 def test_own_schemas_replace_the_derived_ones() -> None:
-    tool = Tool.of(lookup, input_schema={"type": "object"}, output_schema={"type": "object", "properties": {}})
+    tool = Tool.of(
+        lookup, input_schema={"type": "object"}, output_schema={"type": "object", "properties": {}}
+    )
     assert listed(tool)["inputSchema"] == {"type": "object"}
     assert tool.given
     assert not Tool.of(lookup).given
 
 
-@pytest.mark.parametrize("options", [{"isolation": "magic"}, {"timeout": 0}, {"timeout": -1}, {"timeout": True}, {"timeout": float("nan")}, {"timeout": float("inf")}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"isolation": "magic"},
+        {"timeout": 0},
+        {"timeout": -1},
+        {"timeout": True},
+        {"timeout": float("nan")},
+        {"timeout": float("inf")},
+    ],
+)
 def test_bad_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="lookup"):
         Tool.of(lookup, **options)
@@ -170,7 +206,7 @@ def test_bad_options_are_refused(options: dict[str, Any]) -> None:
     "members",
     [
         {"callback": 3},
-        {"callback": lambda a, b: None},
+        {"callback": pair},
         {"input_schema": 3},
         {"input_schema": {"a": object()}},
         {"annotations": {"readOnlyHint": "yes"}},
@@ -190,7 +226,13 @@ def test_what_cannot_be_a_tool_is_refused() -> None:
         Tool.of(stars)
 
 
-@given(st.dictionaries(st.sampled_from(["order_id", "limit", "note", "x"]), st.none() | st.integers() | st.text(max_size=3), max_size=4))
+@given(
+    st.dictionaries(
+        st.sampled_from(["order_id", "limit", "note", "x"]),
+        st.none() | st.integers() | st.text(max_size=3),
+        max_size=4,
+    )
+)
 def test_prepare_agrees_with_the_schema(arguments: dict[str, Any]) -> None:
     tool = Tool.of(lookup)
     kept, faults = tool.prepare(arguments)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from stanchion.registry.uri import MAX_URI, TemplateError, UriTemplate, Variable, is_template, parse, problem
 
 LITERAL = st.text(string.ascii_lowercase + "-._~/", min_size=1, max_size=5)
-SIMPLE = st.text(st.characters(exclude_characters="/\x00", exclude_categories=["Cs"]), min_size=1, max_size=12).filter(
-    lambda value: value != ".." and ".." not in value.replace("\\", "/").split("/")
-)
-WIDE = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
-    lambda value: ".." not in value.replace("\\", "/").split("/")
-)
+SIMPLE = st.text(
+    st.characters(exclude_characters="/\x00", exclude_categories=["Cs"]), min_size=1, max_size=12
+).filter(lambda value: value != ".." and ".." not in value.replace("\\", "/").split("/"))
+WIDE = st.text(
+    st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=20
+).filter(lambda value: ".." not in value.replace("\\", "/").split("/"))
 
 
 @st.composite
@@ -46,7 +46,9 @@ def test_what_was_expanded_expands_from_its_match_again(case: tuple[UriTemplate,
         assert template.expand(found) == uri
 
 
-@given(st.lists(SIMPLE, min_size=1, max_size=4), st.dictionaries(st.sampled_from(["q", "r"]), WIDE, max_size=2))
+@given(
+    st.lists(SIMPLE, min_size=1, max_size=4), st.dictionaries(st.sampled_from(["q", "r"]), WIDE, max_size=2)
+)
 def test_segments_come_back_as_they_were(segments: list[str], query: dict[str, str]) -> None:
     template = parse("notes://" + "/".join(f"{{v{i}}}" for i in range(len(segments))) + "{?q,r}")
     values = {f"v{i}": segment for i, segment in enumerate(segments)} | query
@@ -64,7 +66,8 @@ def test_anything_parses_or_says_where_it_does_not(text: str) -> None:
     try:
         parse(text)
     except TemplateError as error:
-        assert "character" in str(error)
+        told = str(error)
+        assert "character" in told
 
 
 @given(st.text(max_size=60))
@@ -161,7 +164,13 @@ def test_names_are_in_order_with_the_query_last() -> None:
 
 @pytest.mark.parametrize(
     ("uri", "hint"),
-    [("config", "scheme"), ("a://b c", "space"), ("a://\n", "print"), ("a://{b}", "template"), ("a:" + "b" * MAX_URI, "characters")],
+    [
+        ("config", "scheme"),
+        ("a://b c", "space"),
+        ("a://\n", "print"),
+        ("a://{b}", "template"),
+        ("a:" + "b" * MAX_URI, "characters"),
+    ],
 )
 def test_a_bad_uri_is_told_why(uri: str, hint: str) -> None:
     assert hint in (problem(uri) or "")

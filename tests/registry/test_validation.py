@@ -33,9 +33,25 @@ SCHEMA: dict[str, Any] = {
         "choice": {"enum": ["left", "right"]},
         "fixed": {"const": {"deep": True}},
         "union": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
-        "objects": {"oneOf": [{"type": "object", "properties": {"x": {"type": "null"}}, "required": ["x"]}, {"type": "null"}]},
-        "items": {"type": "array", "items": {"type": "null"}, "minItems": 9, "uniqueItems": True, "contains": {"const": 1}},
-        "inner": {"type": "object", "additionalProperties": False, "properties": {"known": {}}, "maxProperties": 0},
+        "objects": {
+            "oneOf": [
+                {"type": "object", "properties": {"x": {"type": "null"}}, "required": ["x"]},
+                {"type": "null"},
+            ]
+        },
+        "items": {
+            "type": "array",
+            "items": {"type": "null"},
+            "minItems": 9,
+            "uniqueItems": True,
+            "contains": {"const": 1},
+        },
+        "inner": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {"known": {}},
+            "maxProperties": 0,
+        },
         "never": False,
         "nothing": {"not": {}},
         "names": {"propertyNames": {"pattern": "^never$"}},
@@ -47,9 +63,17 @@ SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 SECRET = "zqxj" + "0123456789"
-LEAVES = st.one_of(st.just(SECRET), st.integers(10**6, 10**9).map(lambda n: n * 1000 + 77), st.floats(123456.5, 1e9).map(lambda f: f + 0.25))
+LEAVES = st.one_of(
+    st.just(SECRET),
+    st.integers(10**6, 10**9).map(lambda n: n * 1000 + 77),
+    st.floats(123456.5, 1e9).map(lambda f: f + 0.25),
+)
 VALUES = st.recursive(
-    LEAVES, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("abx"), inner, max_size=3)), max_leaves=6
+    LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("abx"), inner, max_size=3)
+    ),
+    max_leaves=6,
 )
 
 
@@ -97,7 +121,12 @@ def test_both_libraries_tell_the_same_arguments(value: dict[str, Any]) -> None:
             "oder",
             "is unknown: did you mean order?",
         ),
-        ({"type": "object", "properties": {"a": {"items": {"minimum": 3}}}}, {"a": [5, 1]}, "a[1]", "must be at least 3"),
+        (
+            {"type": "object", "properties": {"a": {"items": {"minimum": 3}}}},
+            {"a": [5, 1]},
+            "a[1]",
+            "must be at least 3",
+        ),
         ({"enum": ["a", "b"]}, "c", "", 'must be one of "a", "b"'),
         ({"const": 3}, 4, "", "must be 3"),
         ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", "", "must be an integer or null"),
@@ -193,7 +222,14 @@ def test_without_the_compiled_library_the_other_is_used(monkeypatch: pytest.Monk
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    compiled = Compiled({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["b"], "additionalProperties": False})
+    compiled = Compiled(
+        {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}},
+            "required": ["b"],
+            "additionalProperties": False,
+        }
+    )
     assert {fault.path for fault in compiled.faults({"a": "x", "c": 1})} == {"a", "b", "c"}
     assert validation.misuse({"type": "strin"}, resolve=False)
     assert validation.misuse({"type": "string"}, resolve=True) is None
@@ -209,5 +245,10 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket, "socket", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    for target in ("http://127.0.0.1:9/x", "https://example.invalid/x", "file:///etc/passwd", string.ascii_letters):
+    for target in (
+        "http://127.0.0.1:9/x",
+        "https://example.invalid/x",
+        "file:///etc/passwd",
+        string.ascii_letters,
+    ):
         assert validation.misuse({"$ref": target}, resolve=True)

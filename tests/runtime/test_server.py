@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -321,7 +321,7 @@ def test_running_work_may_end_within_the_drain(registry: Registry) -> None:
 
 def test_fifty_lives_leave_no_thread_and_no_descriptor(registry: Registry) -> None:
     def descriptors() -> int:
-        return len(os.listdir("/proc/self/fd"))
+        return len(list(Path("/proc/self/fd").iterdir()))
 
     threads, files = set(threading.enumerate()), descriptors()
     for _ in range(50):

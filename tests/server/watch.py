@@ -100,6 +100,8 @@ class Watch:
         self.working: dict[Ref, Working] = {}
         self.allowed: set[Ref] = set()
         """Calls that the authorizer let run."""
+        self.sound = True
+        """Nothing was found wrong so far."""
         self.pushed: list[tuple[Hashable, dict[str, Any], Ref | None]] = []
         self.emitted: list[tuple[str, dict[str, object]]] = []
         self._config = config
@@ -109,6 +111,7 @@ class Watch:
     # -- effects, in order
 
     def see(self, effects: list[Effect]) -> None:
+        self.sound = False
         for effect in effects:
             match effect:
                 case Reply():
@@ -130,6 +133,7 @@ class Watch:
                     if name == "work_written_off":
                         self.working[fields["ref"]].written_off = True
         self.settled()
+        self.sound = True
 
     def _ending(self, ref: Ref) -> Ticket:
         ticket = self.tickets.get(ref)
@@ -164,11 +168,12 @@ class Watch:
                 assert asked[_key(answer)] > 0, "an answer too many"
                 asked[_key(answer)] -= 1
         assert ticket.given_up or not +asked, "a part without an answer"
-        by_id = {_key(one): one for one in ticket.sent if isinstance(one, dict) and "id" in one}
         for answer in ticket.answer:
-            asked_for = by_id.get(_key(answer), {})
-            modern = VERSION_KEY in ((asked_for.get("params") or {}).get("_meta") or {})
-            self._valid(answer, MODERN if modern else ticket.revision, None)
+            # One id may be in use in both eras.
+            same = [one for one in ticket.sent if _is_request(one) and _key(one) == _key(answer)]
+            revisions = {MODERN if _is_modern(one) else ticket.revision for one in same} or {ticket.revision}
+            faults = [self._checkers[revision].check_sent(answer) for revision in revisions]
+            assert not all(faults), (faults, answer)
 
     def _revision_of_answer(self, ticket: Ticket) -> str:
         if ticket.method == "initialize" and "result" in ticket.answer:
@@ -179,8 +184,8 @@ class Watch:
         notice = json.loads(self._codec.encode(push.notice))
         self.pushed.append((push.connection, notice, push.related))
         ticket = None if push.related is None else self.tickets.get(push.related)
-        if push.related is not None:
-            assert self.kernel._execution.ledger.get(push.related) is not None, "a notice after the end"
+        if push.related is not None and push.related > 0:
+            assert ticket is not None, "a notice for nobody"
         if ticket is not None:
             assert not ticket.ended, "a notice after the answer"
             ticket.notices.append(notice)
@@ -206,13 +211,16 @@ class Watch:
     def _dispatch(self, job: Job) -> None:
         assert job.ref not in self.working, "a second live job of one call"
         call = self.kernel._execution.ledger.get(job.ref)
-        assert call is not None, "work for a call that has ended"
+        # The parts of a batch can be cancelled by other parts, before we get to see them.
+        assert call is not None or job.ref < 0, "work for a call that has ended"
         ticket = self.tickets.get(job.ref)
+        assert ticket is not None or job.ref < 0, "work for nobody"
         assert ticket is None or not ticket.ended
         if self.guarded and type(job.work).__name__ == "RunTool" and not job.raw:
             assert job.ref in self.allowed, "a tool that nobody allowed"
         assert self.guarded or not isinstance(job.work, Authorize)
-        self.working[job.ref] = Working(job, call.holder)
+        holder = (job.facts.principal or job.facts.connection) if call is None else call.holder
+        self.working[job.ref] = Working(job, holder)
 
     def _valid(self, message: Any, revision: str, method: str | None) -> None:
         faults = self._checkers[revision].check_sent(message, method)
@@ -252,6 +260,10 @@ def _same(one: object, other: object) -> bool:
 
 def _is_request(message: object) -> bool:
     return isinstance(message, dict) and "method" in message and "id" in message
+
+
+def _is_modern(message: dict[str, Any]) -> bool:
+    return VERSION_KEY in ((message.get("params") or {}).get("_meta") or {})
 
 
 def _key(message: Any) -> tuple[str, object]:

@@ -11,7 +11,7 @@ import pytest
 from tests.transports.line_client import LineClient, modern, serving
 from tests.wire_schema import SchemaChecker
 
-SERVER = '''
+SERVER = """
 import asyncio, subprocess, sys, threading, time
 from stanchion import Config, Context, Stanchion
 
@@ -79,7 +79,7 @@ def grow() -> str:
 @app.resource("config://a")
 def settings() -> str:
     return "a"
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,8 @@ async def test_a_listener_is_acknowledged_told_and_ended(file: Path) -> None:
 
 
 async def test_batches_belong_to_one_revision(file: Path) -> None:
-    batch = b'[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/call",' + (
+    batch = (
+        b'[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/call",'
         b'"params":{"name":"echo","arguments":{"text":"b"}}},{"jsonrpc":"2.0","method":"notifications/x"},7]'
     )
     async with serving(file) as client:

@@ -63,11 +63,9 @@ class Spinner:
 
     def resist(self) -> str:
         """Take the exception for an error to be survived, twice."""
-        self.running.set()
         while self.hits < 2:
             try:
-                while not self.enough:
-                    pass
+                self.spin()
             except BaseException:
                 self.hits += 1
         return self.spin()

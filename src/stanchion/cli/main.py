@@ -70,6 +70,7 @@ def _run(given: argparse.Namespace) -> None:
         options: dict[str, Any] = {
             name: value for name in _OPTIONS if (value := getattr(given, name)) is not None
         }
-        return app.server(config=structs.replace(app.config, **options) if options else None)
+        config = structs.replace(app.config, **options) if options else None
+        return app.server(config=config, use_uvloop=True)
 
     run_stdio(make, debug=given.debug)

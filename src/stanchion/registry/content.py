@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from stanchion.registry.errors import Unrenderable
 from stanchion.wire import model
@@ -136,10 +136,10 @@ def to_wire(value: object) -> model.Content:
             return model.ResourceLink(
                 uri=_text(value.uri, "ResourceLink.uri"),
                 name=_text(value.name, "ResourceLink.name"),
-                title=UNSET if value.title is None else value.title,
-                description=UNSET if value.description is None else value.description,
-                mime_type=UNSET if value.mime_type is None else value.mime_type,
-                size=UNSET if value.size is None else value.size,
+                title=_optional(value.title, "ResourceLink.title"),
+                description=_optional(value.description, "ResourceLink.description"),
+                mime_type=_optional(value.mime_type, "ResourceLink.mime_type"),
+                size=_size(value.size),
             )
         case EmbeddedResource():
             return model.EmbeddedResource(resource=contents_of(value))
@@ -163,7 +163,7 @@ def contents_of(value: EmbeddedResource) -> model.TextContents | model.BlobConte
         Unrenderable: It has both a text and a blob, or neither.
     """
     uri = _text(value.uri, "EmbeddedResource.uri")
-    mime_type = UNSET if value.mime_type is None else value.mime_type
+    mime_type = _optional(value.mime_type, "EmbeddedResource.mime_type")
     if value.blob is not None and value.text is None:
         return model.BlobContents(
             uri=uri, mime_type=mime_type, blob=_bytes(value.blob, "EmbeddedResource.blob")
@@ -203,6 +203,18 @@ def _text(value: object, field: str) -> str:
     if isinstance(value, str):
         return value
     raise Unrenderable(f"{field} is a {type(value).__name__} and must be a str.")
+
+
+def _optional(value: object, field: str) -> str | UnsetType:
+    return UNSET if value is None else _text(value, field)
+
+
+def _size(value: object) -> int | UnsetType:
+    if value is None:
+        return UNSET
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise Unrenderable(f"ResourceLink.size is a {type(value).__name__} and must be an int.")
 
 
 def _bytes(value: object, field: str) -> bytes:
