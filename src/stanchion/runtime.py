@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from stanchion.machines.clients import ANONYMOUS, DEFAULT
 from stanchion.registry.registry import Registry
 from stanchion.server.config import Config
 from stanchion.server.errors import CannotStart
@@ -18,6 +19,8 @@ from stanchion.workers.execution import LifespanFailed
 from stanchion.workers.inline import InlineCrew
 from stanchion.workers.loop import LoopCrew
 from stanchion.workers.threads import ThreadCrew
+
+__all__ = ["ANONYMOUS", "DEFAULT", "Server"]
 
 
 class Server(BaseServer):
@@ -46,7 +49,9 @@ class Server(BaseServer):
         try:
             await asyncio.to_thread(self._tasks.lifespan_value)
         except LifespanFailed as error:
-            raise CannotStart(f"the app can't start: {error}") from error
+            cause = error.__cause__
+            what = "did not open" if cause is None else f"raised {type(cause).__name__}"
+            raise CannotStart(f"the lifespan {what}; the log has the rest under {error.reference}") from error
 
     def _make_crews(
         self, mailbox: Mailbox, config: Config, lifespan: Lifespan | None, clock: Clock

@@ -43,7 +43,9 @@ class Seen:
     """Seconds from the last step to the end of the process."""
 
 
-APPEARS: Final = {"elicitation_schema", "error_any_id", "error_without_id", "first_line_is_response_to", "tools_rule"}
+APPEARS: Final = {
+    "elicitation_schema", "error_any_id", "error_without_id", "first_line_is_response_to", "sequence_to", "tools_rule",
+}  # fmt: skip
 """Checks of something that has yet to come, without an id to wait for."""
 
 

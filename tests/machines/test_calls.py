@@ -13,8 +13,10 @@ from stanchion.machines.calls import Call, Ledger, State
 from stanchion.wire.jsonrpc import Id, Ref
 from stanchion.wire.revisions import MODERN, NEWEST_HANDSHAKE
 
-CONNECTIONS = st.sampled_from(["a", "b", 0])
-IDS = st.sampled_from([0, 1, "", "0", "1", 2**70])
+SOME_CONNECTIONS = ["a", "b", 0]
+SOME_IDS = [0, 1, "", "1", 2**70]
+CONNECTIONS = st.sampled_from(SOME_CONNECTIONS)
+IDS = st.sampled_from(SOME_IDS)
 SPANS = st.sampled_from([1, 2, 5, 100])
 
 
@@ -133,14 +135,18 @@ class LedgerMachine(RuleBasedStateMachine):
             assert self.ledger.get(one.call.ref) is one.call
         assert self.ledger.get(Ref(0)) is None
 
-    @rule(connection=CONNECTIONS, ident=IDS, modern=st.booleans())
-    def ask(self, connection: object, ident: Id, modern: bool) -> None:
-        assert self.ledger.in_use(connection, ident, modern=modern) == bool(
-            self.named(connection, ident, modern=modern)
-        )
-        first = self.named(connection, ident, modern=False) or self.named(connection, ident, modern=True)
-        assert self.ledger.find(connection, ident) == (first.call.ref if first else None)
-        assert self.ledger.of(connection) == [one.call for one in self.open if one.connection == connection]
+    @invariant()
+    def an_id_names_what_it_should(self) -> None:
+        for connection, ident in itertools.product(SOME_CONNECTIONS, SOME_IDS):
+            legacy, modern = (self.named(connection, ident, modern=era) for era in (False, True))
+            assert self.ledger.in_use(connection, ident, modern=False) == bool(legacy)
+            assert self.ledger.in_use(connection, ident, modern=True) == bool(modern)
+            first = legacy or modern
+            assert self.ledger.find(connection, ident) == (first.call.ref if first else None)
+        for connection in SOME_CONNECTIONS:
+            assert self.ledger.of(connection) == [
+                one.call for one in self.open if one.connection == connection
+            ]
 
     def teardown(self) -> None:
         for one in list(self.open):

@@ -34,6 +34,10 @@ class Report:
     total: int
 
 
+class Markup(str):
+    __slots__ = ()
+
+
 def free() -> object: ...
 def typed() -> Report: ...
 
@@ -55,6 +59,8 @@ def structured(outcome: ToolOutcome) -> Any:
     [
         ("plain", [{"type": "text", "text": "plain"}]),
         (None, []),
+        (Markup("x"), [{"type": "text", "text": "x"}]),
+        (Text(Markup("x")), [{"type": "text", "text": "x"}]),
         (7, [{"type": "text", "text": "7"}]),
         ([1, "two"], [{"type": "text", "text": '[1,"two"]'}]),
         ([], [{"type": "text", "text": "[]"}]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime as dt
 import decimal
@@ -90,6 +91,10 @@ class Colour(enum.Enum):
     RED = "red"
 
 
+class Markup(str):
+    __slots__ = ()
+
+
 class Level(enum.IntEnum):
     LOW = 1
 
@@ -133,6 +138,12 @@ class Model(pydantic.BaseModel):
         (uuid.UUID(int=0), "00000000-0000-0000-0000-000000000000"),
         (dt.datetime(2020, 1, 2, tzinfo=dt.UTC), "2020-01-02T00:00:00Z"),
         (10**400, 10**400),
+        (Markup("x"), "x"),
+        ([Markup("x\ud800"), {Markup("k"): None}], ["x\ufffd", {"k": None}]),
+        (collections.deque([1]), [1]),
+        (range(3), [0, 1, 2]),
+        ({"a": 1}.keys(), ["a"]),
+        ({"a": 1}.values(), [1]),
         (Level.LOW, 1),
         ({"a": None}, {"a": None}),
     ],

@@ -125,7 +125,7 @@ async def test_many_threads_and_loops_at_once_each_get_their_own_answer(server: 
     def work(number: int) -> list[str]:
         async def ask() -> list[str]:
             answers = await asyncio.gather(
-                *(server.handle(called("echo", n, text=f"{number}-{n}"), connection=number) for n in range(5))
+                *(server.handle(called("echo", n, text=f"{number}-{n}"), conn_id=number) for n in range(5))
             )
             return [text_of(answer) for answer in answers]
 

@@ -28,12 +28,21 @@ from tests.server.watch import MODERN, VERSION_KEY, Ticket, Watch
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 LOG_KEY = "io.modelcontextprotocol/logLevel"
 SERVER = Implementation(name="bench", title="Bench", version="1.2.3", description="For tests")
-DONE = Completed({"content": [{"type": "text", "text": "done"}]})
 
 
 def never_called(call: object) -> Verdict:
     """An authorizer; the tests speak for it."""
     raise AssertionError(call)
+
+
+def never_told(name: str) -> str | None:
+    """Says what became of a tool; likewise."""
+    raise AssertionError(name)
+
+
+def done() -> Completed:
+    """A tool's result; the kernel makes the dict its own."""
+    return Completed({"content": [{"type": "text", "text": "done"}]})
 
 
 def describe(params: dict[str, Any] | None = None, **meta: Any) -> dict[str, Any]:
@@ -152,7 +161,9 @@ class Bench:
     def notify_cancelled(self, request: Any, connection: Hashable = "c") -> Ticket:
         """The client gives a request up."""
         params = {"requestId": request}
-        return self.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}, connection)
+        return self.send(
+            {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}, connection
+        )
 
     def close(self, connection: Hashable = "c") -> list[Effect]:
         for ticket in self.watch.tickets.values():
@@ -171,9 +182,9 @@ class Bench:
         """The live job of a request."""
         return self.watch.working[ticket.ref].job
 
-    def finish(self, ticket: Ticket, outcome: Outcome = DONE) -> list[Effect]:
+    def finish(self, ticket: Ticket, outcome: Outcome | None = None) -> list[Effect]:
         """The worker reports."""
-        return self.finish_ref(ticket.ref, outcome)
+        return self.finish_ref(ticket.ref, outcome or done())
 
     def finish_ref(self, ref: Ref, outcome: Outcome) -> list[Effect]:
         del self.watch.working[ref]
@@ -210,7 +221,9 @@ class Bench:
     def _expect_cancelled(self, connection: Hashable, request: Any) -> None:
         if connection is ANONYMOUS:
             return
-        waiting = [one for one in self.watch.tickets.values() if not one.ended and one.connection == connection]
+        waiting = [
+            one for one in self.watch.tickets.values() if not one.ended and one.connection == connection
+        ]
         # One id may be in use in both eras: then it names the older era's request.
         waiting.sort(key=lambda one: one.revision == MODERN)
         named = [one for one in waiting if one.is_request and _has_id(one.sent, request)]

@@ -42,7 +42,7 @@ from stanchion.server.ports import (
 from stanchion.wire.jsonrpc import Ref
 from stanchion.wire.model import LOG_LEVELS
 from tests.server import messages, offered
-from tests.server.bench import Bench, never_called
+from tests.server.bench import Bench, never_called, never_told
 from tests.server.watch import OWN_PREFIX, Working
 
 CHANNELS: list[Hashable] = ["s1", "s2", "d1", DEFAULT]
@@ -100,7 +100,7 @@ class KernelMachine(RuleBasedStateMachine):
         options = {} if offers is None else {"offers": offers}
         policy = Policy(
             authorizer=never_called if self.guarded else None,
-            unknown_tool_reply=(lambda name: None) if explains else None,
+            unknown_tool_reply=never_told if explains else None,
         )
         self.bench = Bench(
             offered.registry(sensitive=True),
@@ -123,7 +123,11 @@ class KernelMachine(RuleBasedStateMachine):
 
     # -- clients
 
-    @rule(connection=st.sampled_from(CHANNELS), who=st.sampled_from(PRINCIPALS), revision=st.sampled_from([None, *messages.REVISIONS[:5]]))
+    @rule(
+        connection=st.sampled_from(CHANNELS),
+        who=st.sampled_from(PRINCIPALS),
+        revision=st.sampled_from([None, *messages.REVISIONS[:5]]),
+    )
     def open(self, connection: Hashable, who: Principal | None, revision: str | None) -> None:
         client = self.bench.kernel._clients.get(connection)
         if client is not None and client.has_channel:

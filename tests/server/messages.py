@@ -61,7 +61,12 @@ PARAMS: dict[str, list[Any]] = {
     ],
     "logging/setLevel": [{"level": "debug"}, {"level": "error"}, {"level": "loud"}],
     "subscriptions/listen": [
-        {"notifications": {"toolsListChanged": True, "resourceSubscriptions": ["file:///a", "file:///a", "no"]}},
+        {
+            "notifications": {
+                "toolsListChanged": True,
+                "resourceSubscriptions": ["file:///a", "file:///a", "no"],
+            }
+        },
         {"notifications": {"promptsListChanged": True, "resourcesListChanged": True}},
         {"notifications": {}},
         {},
@@ -69,7 +74,12 @@ PARAMS: dict[str, list[Any]] = {
     "tasks/list": [{}],
     "": [{}],
 }
-_OFTEN = ["tools/call"] * 12 + ["resources/read", "prompts/get", "completion/complete", "subscriptions/listen"] * 3
+_OFTEN = ["tools/call"] * 12 + [
+    "resources/read",
+    "prompts/get",
+    "completion/complete",
+    "subscriptions/listen",
+] * 3
 
 _TOKENS = st.sampled_from([0, "", 7, "t", None, []])
 _LEVELS = st.sampled_from(["debug", "error", "loud"])

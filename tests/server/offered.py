@@ -80,8 +80,12 @@ def registry(*, sensitive: bool = False) -> Registry:
     made.register_all(
         tools=[*tools(), *([WIPE] if sensitive else [])],
         resources=[
-            Resource.of(read, uri="file:///a", name="a", title="A", icons=[ICON], annotations={"priority": 0.5}),
-            Resource.of(read, uri="file:///b", name="b", annotations={"lastModified": "2025-01-01T00:00:00Z"}),
+            Resource.of(
+                read, uri="file:///a", name="a", title="A", icons=[ICON], annotations={"priority": 0.5}
+            ),
+            Resource.of(
+                read, uri="file:///b", name="b", annotations={"lastModified": "2025-01-01T00:00:00Z"}
+            ),
         ],
         templates=[Template.of(item, uri_template="item:///{key}", title="Item")],
         prompts=[Prompt.of(greet, title="Greet", icons=[ICON], meta={"example.test/y": 2})],

@@ -106,7 +106,9 @@ class Watch:
         self.emitted: list[tuple[str, dict[str, object]]] = []
         self._config = config
         self._codec = Codec()
-        self._checkers = {name: SchemaChecker(name) for name in ("2024-11-05", "2025-03-26", "2025-06-18", NEWEST, MODERN)}
+        self._checkers = {
+            name: SchemaChecker(name) for name in ("2024-11-05", "2025-03-26", "2025-06-18", NEWEST, MODERN)
+        }
 
     # -- effects, in order
 
@@ -259,7 +261,8 @@ def _same(one: object, other: object) -> bool:
 
 
 def _is_request(message: object) -> bool:
-    return isinstance(message, dict) and "method" in message and "id" in message
+    """Whether it wants an answer, malformed or not."""
+    return isinstance(message, dict) and "id" in message and not message.keys() & {"result", "error"}
 
 
 def _is_modern(message: dict[str, Any]) -> bool:

@@ -55,7 +55,12 @@ def crew(box, request):
 
 
 def new_crew(box, **options) -> LoopCrew:
-    settings = {"stall_limit": LONG, "kill_grace": GRACE, "max_result_bytes": None, "notices_per_second": 50.0}
+    settings = {
+        "stall_limit": LONG,
+        "kill_grace": GRACE,
+        "max_result_bytes": None,
+        "notices_per_second": 50.0,
+    }
     MADE.append(LoopCrew(box, time.monotonic, **{**settings, **options}))
     return MADE[-1]
 

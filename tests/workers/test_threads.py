@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 import contextvars
+import io
 import logging
 import threading
 import time
@@ -11,7 +13,7 @@ from stanchion.server.context import SyncContext
 from stanchion.server.ports import Broke, Finished, Killed, Progressed, Value
 from stanchion.workers import injection, threads
 from stanchion.workers.execution import LifespanFailed
-from stanchion.workers.injection import WorkerKilled
+from stanchion.workers.injection import Footing, WorkerKilled
 from stanchion.workers.threads import ThreadCrew
 from tests.workers.letterbox import PATIENCE, Letterbox, await_no_thread, make_job, our_threads
 
@@ -281,6 +283,20 @@ def test_one_in_c_is_reported_when_it_comes_back(box, crew) -> None:
     assert box.outcome(job.ref) == Killed()
 
 
+def test_a_coroutine_on_a_thread_of_its_own_is_killed_while_it_waits(box, crew) -> None:
+    begun = threading.Event()
+
+    async def tool() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    job = make_job(tool, "thread")
+    crew.start([job])
+    assert begun.wait(PATIENCE)
+    crew.kill([job.ref])
+    assert box.outcome(job.ref) == Killed()
+
+
 def test_a_callback_sees_that_it_is_cancelled(box, crew) -> None:
     begun = threading.Event()
     seen = threading.Event()
@@ -337,7 +353,8 @@ def test_the_exception_may_come_up_anywhere_in_our_own_code(box, monkeypatch) ->
     """It is put in again and again, without any grace, at a job whose callback is all but nothing."""
     crew = new_crew(box, kill_grace=0.0)
     monkeypatch.setattr(threads, "KILL_ATTEMPTS", 10**9)
-    monkeypatch.setattr(threads, "FRAGILE_PATIENCE", 0)
+    monkeypatch.setattr(threads, "footing", lambda ident: Footing.FREE)
+    monkeypatch.setattr(injection, "footing", lambda ident: Footing.FREE)
     refs = []
     for _ in range(300):
         job = make_job(lambda: "x")
@@ -423,10 +440,37 @@ def test_what_others_need_whole_is_not_interrupted(box, crew) -> None:
     assert handled == ["whole"]
 
 
+def test_killing_what_logs_leaves_the_log_usable(box, crew) -> None:
+    logger = logging.getLogger("test.busy")
+    logger.propagate = False
+    handler = logging.StreamHandler(io.StringIO())
+    logger.addHandler(handler)
+    begun = threading.Semaphore(0)
+
+    def tool() -> None:
+        begun.release()
+        while True:
+            logger.error("busy")
+
+    for _ in range(10):
+        jobs = [make_job(tool) for _ in range(3)]
+        crew.start(jobs)
+        for _ in jobs:
+            assert begun.acquire(timeout=PATIENCE)
+        crew.kill([job.ref for job in jobs])
+        for job in jobs:
+            assert box.outcome(job.ref) == Killed()
+    writer = threading.Thread(target=logger.error, args=("still here",), daemon=True)
+    writer.start()
+    writer.join(PATIENCE)
+    assert not writer.is_alive()
+    logger.removeHandler(handler)
+
+
 def test_patience_with_them_ends(box, monkeypatch) -> None:
     crew = new_crew(box)
-    monkeypatch.setattr(threads, "is_fragile", lambda ident: True)
-    monkeypatch.setattr(threads, "FRAGILE_PAUSE", 0.001)
+    monkeypatch.setattr(threads, "footing", lambda ident: Footing.FRAGILE)
+    monkeypatch.setattr(threads, "DELAY", 0.001)
     spinner = Spinner()
     job = make_job(spinner.spin)
     crew.start([job])

@@ -11,26 +11,29 @@ An entry without a channel has nobody who would tell us of its end, so that limi
 from __future__ import annotations
 
 from collections.abc import Hashable
-from enum import Enum
 from typing import Final
 
 from stanchion.machines.session import Session
 from stanchion.wire.model import JsonObject
 
 
-class WellKnown(Enum):
-    """The connections that have a name of their own (behaviour A8)."""
+class WellKnown:
+    """A connection that has a name of its own (behaviour A8). No two are equal, and each hashes at no cost."""
 
-    DEFAULT = "default"
-    ANONYMOUS = "anonymous"
-    PROGRAM = "program"
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
 
 
-DEFAULT: Final = WellKnown.DEFAULT
+DEFAULT: Final = WellKnown("DEFAULT")
 """The one connection of stdio, and of direct callers who name none."""
-ANONYMOUS: Final = WellKnown.ANONYMOUS
+ANONYMOUS: Final = WellKnown("ANONYMOUS")
 """Clients whom a transport can't tell apart: served, but in no table, without a channel."""
-PROGRAM: Final = WellKnown.PROGRAM
+PROGRAM: Final = WellKnown("PROGRAM")
 """The embedding program, when it calls something itself (behaviour F1): its calls have a share of their own."""
 
 

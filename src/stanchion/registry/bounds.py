@@ -33,9 +33,31 @@ HEADER: Final = "x-mcp-header"
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_TYPES: Final = frozenset({"string", "integer", "boolean"})
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_ANCHORS: Final = ("$anchor", "$dynamicAnchor")
+_OWN: Final = frozenset({"$schema", "$id", "pattern", HEADER, *_REFERENCES, *_ANCHORS})
+"""Keywords that are looked at where they stand."""
 
-# Keywords whose value is data, so that a "$ref" or "pattern" within is none.
-_DATA: Final = frozenset({"const", "enum", "default", "examples", "example"})
+# Keywords whose value is a schema or several. Any other value is data: a "$ref" or "pattern" in it is none.
+_SCHEMAS: Final = frozenset(
+    {
+        "additionalItems",
+        "additionalProperties",
+        "allOf",
+        "anyOf",
+        "contains",
+        "contentSchema",
+        "else",
+        "if",
+        "items",
+        "not",
+        "oneOf",
+        "prefixItems",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
 # Keywords whose value maps names of the author's own to schemas.
 _MAPS: Final = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
@@ -98,7 +120,8 @@ def _walk(node: object, at: str, depth: int, survey: _Survey, *, on_path: bool) 
         yield f"it has more than {MAX_SUBSCHEMAS} sub-schemas"
     if survey.subschemas > MAX_SUBSCHEMAS:
         return
-    yield from _own(node, at, survey, on_path=on_path)
+    if not _OWN.isdisjoint(node):
+        yield from _own(node, at, survey, on_path=on_path)
     for key, value in node.items():
         if not isinstance(key, str):
             yield f"{at or 'the root'} has a key that is not a string"
@@ -109,7 +132,7 @@ def _walk(node: object, at: str, depth: int, survey: _Survey, *, on_path: bool) 
                 yield from _walk(
                     inner, f"{at}/{key}/{name}", depth + 1, survey, on_path=on_path and key == "properties"
                 )
-        elif key not in _DATA:
+        elif key in _SCHEMAS:
             yield from _walk(value, f"{at}/{key}", depth + 1, survey, on_path=False)
 
 
@@ -117,7 +140,7 @@ def _own(node: Schema, at: str, survey: _Survey, *, on_path: bool) -> Iterator[s
     dialect = node.get("$schema")
     if isinstance(dialect, str) and dialect.removesuffix("#") not in DIALECTS:
         yield f"{at}/$schema names a dialect that is not supported; 2020-12 is"
-    for keyword in ("$anchor", "$dynamicAnchor"):
+    for keyword in _ANCHORS:
         anchor = node.get(keyword)
         if isinstance(anchor, str):
             survey.anchors.add(anchor)

@@ -70,7 +70,7 @@ def raw(function: Callable[..., Any], *, takes_arguments: bool) -> Callback:
     if not callable(function):
         raise TypeError("the callback is not callable")
     if takes_arguments and _is_plain(function):
-        return Callback(function, is_async(function))
+        return Callback(function, inspect.iscoroutinefunction(function))
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

@@ -104,6 +104,7 @@ class Checker:
         make: Callable[[object], T],
         check: Callable[[T], Reasons],
     ) -> list[T]:
+        hash(owner)  # likewise
         taken: list[T] = []
         faults: list[tuple[int, Reasons]] = []
         for index, item in enumerate(given):
@@ -139,7 +140,9 @@ class Checker:
             refusal, warnings = names.check(tool.name, strict=self._strict)
             reasons = [refusal] if refusal else []
             self.warnings.extend(warnings)
-        if tool.given:
+        # The lock is no place to find out that a schema cannot be written.
+        written = tool.arguments.key and (tool.result is None or tool.result.key)
+        if tool.given and written:
             reasons.extend(self._schema(tool.arguments, "input schema", arguments=True))
             if tool.result is not None:
                 reasons.extend(self._schema(tool.result, "output schema", arguments=False))

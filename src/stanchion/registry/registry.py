@@ -193,8 +193,9 @@ class Registry:
 
     def unregister_completers(self, keys: Iterable[CompleterKey], *, owner: Hashable | None = None) -> None:
         """Unregister completers by kind, name and argument, as ``unregister_tools`` does."""
+        wanted = list(keys)
         with self._lock:
-            for key in keys:
+            for key in wanted:
                 held = self._completers.get(key)
                 if held is not None and (owner is None or held.owner == owner):
                     del self._completers[key]
@@ -352,8 +353,10 @@ class Registry:
         return structs.replace(tool, arguments=arguments, result=result)
 
     def _drop(self, shelf: Shelf[E], kind: Kind, keys: Iterable[str], owner: Hashable | None) -> None:
+        # Taken before the lock: an iterable may run the caller's code. One name alone is taken for a list of it.
+        wanted = [keys] if isinstance(keys, str) else list(keys)
         with self._lock:
-            gone = shelf.drop(keys, owner)
+            gone = shelf.drop(wanted, owner)
             if gone:
                 self._touch()
         if gone:

@@ -44,6 +44,8 @@ def icons_of(icons: Iterable[Icon | Mapping[str, Any]]) -> tuple[Icon, ...]:
     Raises:
         TypeError: One lacks ``src`` or has a member of the wrong type.
     """
+    if icons == ():
+        return ()
     try:
         return tuple(icon if isinstance(icon, Icon) else msgspec.convert(icon, Icon) for icon in icons)
     except (msgspec.ValidationError, TypeError) as error:

@@ -15,6 +15,7 @@ import enum
 import math
 import pathlib
 import sys
+from collections import abc
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -59,7 +60,9 @@ def plain(value: object) -> object:
 
 
 def clean(text: str) -> str:
-    """*text* with lone surrogates replaced, so that it can be sent."""
+    """*text* as a plain str with lone surrogates replaced, so that it can be sent."""
+    if type(text) is not str:
+        text = str.__str__(text)
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -71,8 +74,13 @@ def _known(value: object) -> object:
     """What msgspec is told about types that it does not know."""
     if isinstance(value, pathlib.PurePath):
         return str(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        # msgspec refuses subclasses of str, such as those of template engines.
+        return str.__str__(value)
+    if isinstance(value, abc.Mapping):
         return dict(value)
+    if isinstance(value, abc.Sequence | abc.Set | abc.ValuesView):
+        return list(value)
     dump = _dumper(value)
     if dump is not None:
         return dump(mode="json", by_alias=True)

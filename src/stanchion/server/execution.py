@@ -94,6 +94,8 @@ class Execution:
         self._policy = policy
         self._server = server
         self._isolations = isolations
+        self._principal_share = config.principal_share
+        self._connection_share = config.connection_share
         # Work told to end that has not yet, with the time it is written off at: oldest first, as the grace is the same.
         self._ending: dict[Ref, float] = {}
 
@@ -341,9 +343,7 @@ class Execution:
             self.admission.release(ref)
 
     def _share(self, holder: Hashable) -> int:
-        if isinstance(holder, Principal):
-            return self._config.principal_share
-        return self._config.connection_share
+        return self._principal_share if isinstance(holder, Principal) else self._connection_share
 
 
 def _subject(work: Work | None) -> str:

@@ -329,6 +329,7 @@ class Kernel:
         for part in parts:
             # Nobody knows of the parts: only what their work needs is said.
             quiet: list[Effect] = []
+            self._handlers.listeners.remove(part)
             self._execution.cancel(part, now, quiet)
             out.extend(effect for effect in quiet if not isinstance(effect, Reply))
         self._handlers.listeners.remove(ref)

@@ -205,7 +205,7 @@ class BaseServer:
 
     def connect(
         self,
-        connection: Hashable,
+        conn_id: Hashable,
         channel: Channel,
         *,
         transport: str = "unknown",
@@ -216,7 +216,7 @@ class BaseServer:
         """Open a connection: pushes for it go to *channel* until ``disconnect``.
 
         Args:
-            connection: Its name; any hashable value.
+            conn_id: Its name; any hashable value.
             channel: Called on the protocol loop with each message; must not block. Raising closes the connection.
             transport: What carries it, for policies.
             principal: Who the transport proved the client to be.
@@ -229,37 +229,37 @@ class BaseServer:
         """
         if revision is not None and revision not in PROFILES:
             raise ValueError(f"revision must be one of {', '.join(PROFILES)}, not {revision!r}")
-        if connection is ANONYMOUS:
+        if conn_id is ANONYMOUS:
             raise ConnectionTaken("anonymous clients share a connection, so it can't have a channel")
         profile = None if revision is None else PROFILES[revision]
         with self._names:
-            if connection in self._runner.channels:
-                raise ConnectionTaken(f"connection {connection!r} has a channel already")
-            self._runner.channels[connection] = channel
-        self._post(Opened(connection, transport, principal, profile, handshake))
+            if conn_id in self._runner.channels:
+                raise ConnectionTaken(f"connection {conn_id!r} has a channel already")
+            self._runner.channels[conn_id] = channel
+        self._post(Opened(conn_id, transport, principal, profile, handshake))
 
-    def disconnect(self, connection: Hashable) -> None:
+    def disconnect(self, conn_id: Hashable) -> None:
         """Close a connection: all it waits for ends without an answer. Of an unknown one: no effect."""
         with self._names:
-            known = self._runner.channels.pop(connection, None) is not None
+            known = self._runner.channels.pop(conn_id, None) is not None
         if known:
-            self._post(Closed(connection))
+            self._post(Closed(conn_id))
 
     # -- requests
 
-    def receive(self, connection: Hashable, messages: list[Inbound], sink: Sink) -> None:
+    def receive(self, conn_id: Hashable, messages: list[Inbound], sink: Sink) -> None:
         """For transports, on the protocol loop: take messages, and give each end to *sink*."""
         events = []
         for message in messages:
             ref = Ref(next(self._refs))
             self._runner.sinks[ref] = sink
-            events.append(Received(ref, connection, message))
+            events.append(Received(ref, conn_id, message))
         self._runner.feed(events)
 
     def submit(
         self,
         message: Inbound | Mapping[str, object],
-        connection: Hashable,
+        conn_id: Hashable,
         sink: Sink,
         owner: asyncio.Task[Any] | None = None,
     ) -> Ref:
@@ -267,7 +267,7 @@ class BaseServer:
 
         Args:
             message: What ``wire.codec`` decodes to. A mapping is answered -32600 if it has an id, else ignored.
-            connection: Whose it is.
+            conn_id: Whose it is.
             sink: Takes the answer; must not block.
             owner: When this task ends, the request is cancelled.
 
@@ -277,13 +277,13 @@ class BaseServer:
         inbound = undecoded(message) if isinstance(message, Mapping) else message
         ref = Ref(next(self._refs))
         self._runner.sinks[ref] = self._owners.bind(ref, owner, sink)
-        self._post(Received(ref, connection, inbound))
+        self._post(Received(ref, conn_id, inbound))
         return ref
 
     def request(
         self,
         message: Inbound | Mapping[str, object],
-        connection: Hashable = DEFAULT,
+        conn_id: Hashable = DEFAULT,
         *,
         owner: asyncio.Task[Any] | None = None,
     ) -> Pending[Answer | tuple[Answer, ...] | None]:
@@ -291,7 +291,7 @@ class BaseServer:
 
         Args:
             message: As for ``submit``.
-            connection: Whose it is.
+            conn_id: Whose it is.
             owner: When this task ends, the request is cancelled. Default: the current task, if there is one.
 
         Returns:
@@ -303,20 +303,20 @@ class BaseServer:
             if isinstance(end, Reply):
                 pending.settle(end.answer)
 
-        pending.ref = self.submit(message, connection, sink, owner or current_task())
+        pending.ref = self.submit(message, conn_id, sink, owner or current_task())
         return pending
 
     async def handle(
         self,
         message: Inbound | Mapping[str, object],
-        connection: Hashable = DEFAULT,
+        conn_id: Hashable = DEFAULT,
         timeout: float | None = None,  # noqa: ASYNC109 - its end cancels the work, which a caller's could not
     ) -> Answer | tuple[Answer, ...] | None:
         """Take a message and wait for its answer.
 
         Args:
             message: As for ``request``.
-            connection: Whose it is.
+            conn_id: Whose it is.
             timeout: Seconds to wait; then the work is cancelled.
 
         Returns:
@@ -325,7 +325,7 @@ class BaseServer:
         Raises:
             TimeoutError: *timeout* is over.
         """
-        pending = self.request(message, connection)
+        pending = self.request(message, conn_id)
         try:
             async with asyncio.timeout(timeout):
                 return await pending

@@ -241,14 +241,14 @@ class CallbackLoop:
 
     async def _live(self, lifespan: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
         """Be in the lifespan from its beginning to its end: one task for both, as cancel scopes demand."""
-        reference = ""
+        reference, cause = "", None
         try:
             async with lifespan() as value:
                 self._open(value)
                 await self._leave.wait()
         except BaseException as error:  # noqa: BLE001 - code of the user's
             if not (self._ending is not None and isinstance(error, asyncio.CancelledError)):
-                reference = log_failure(error, "the lifespan")
+                reference, cause = log_failure(error, "the lifespan"), error
         with self._lock:
             entered, self.ready = self.ready, False
             self.opening = False
@@ -259,7 +259,7 @@ class CallbackLoop:
             if not entered:
                 self.inbox.clear()
         if not entered:
-            unheard.set_exception(LifespanFailed(reference))
+            unheard.set_exception(LifespanFailed(reference, cause))
         for ref in stranded:
             self._forget(ref)
             deliver(self._terms.mailbox, ref, Broke(reference))

@@ -55,6 +55,9 @@ KILLED: Final = Killed()
 MAX_TRACE: Final = 32_768
 """Characters of a traceback that are logged; of a longer one the middle is left out."""
 
+PULSE: Final = 0.05
+"""Seconds between two looks of a coroutine's own thread at whether it is to end."""
+
 Log = Callable[[str], None]
 """Takes one entry for the log of callbacks."""
 
@@ -69,11 +72,13 @@ class LifespanFailed(Exception):
 
     Args:
         reference: Under which the log has the reason.
+        cause: What it raised; None if the crew was closed.
     """
 
-    def __init__(self, reference: str) -> None:
+    def __init__(self, reference: str, cause: BaseException | None = None) -> None:
         super().__init__(f"the lifespan failed (reference {reference})")
         self.reference = reference
+        self.__cause__ = cause
 
 
 async def carry_out_async(
@@ -120,7 +125,7 @@ def carry_out_sync(
     try:
         if is_async(job.work):
             with asyncio.Runner() as runner:
-                return runner.run(carry_out_async(job, context, max_result_bytes, log))
+                return runner.run(_pulse(job, context, max_result_bytes, log))
         value = _call(job.work, context)
         if isinstance(value, Awaitable):
             _discard(value)
@@ -130,6 +135,20 @@ def carry_out_sync(
         return _outcome(job, value, max_result_bytes)
     except BaseException as error:  # noqa: BLE001 - as above
         return _failed(error, job, context, log)
+
+
+async def _pulse(job: Job, context: CallContext, max_result_bytes: int | None, log: Log) -> Outcome:
+    """Carry out a job on a loop of its thread's own, and see from time to time whether it is to end.
+
+    A loop that waits for nothing but its callback would not notice: it stands in the system's call.
+    """
+    task = asyncio.ensure_future(carry_out_async(job, context, max_result_bytes, log))
+    while not task.done():
+        with contextlib.suppress(WorkerKilled):
+            await asyncio.wait([task], timeout=PULSE)
+            if context.cancelled:
+                task.cancel()
+    return task.result()
 
 
 def make_context(job: Job, mailbox: Mailbox, clock: Clock, *, rate: float, lifespan: Any) -> CallContext:

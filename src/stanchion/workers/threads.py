@@ -32,7 +32,7 @@ from stanchion.workers.execution import (
     make_context,
     write_log,
 )
-from stanchion.workers.injection import WorkerKilled, inject, is_fragile, take_back
+from stanchion.workers.injection import Footing, WorkerKilled, footing, inject, take_back
 from stanchion.workers.vigil import Vigil
 
 IDLE_SECONDS: Final = 30.0
@@ -42,13 +42,13 @@ CLOSE_SECONDS: Final = 1.0
 """How long ``close`` waits, all in all, for threads to end."""
 
 KILL_ATTEMPTS: Final = 100
-"""How often the exception is put into a thread that goes on; then it is left alone."""
+"""How often a killed thread that goes on is seen to, once per grace; then it is left alone."""
 
-FRAGILE_PAUSE: Final = 0.005
-"""Seconds until a thread seen in a fragile module is looked at again."""
+DELAY: Final = 0.005
+"""Seconds until a thread that had better not be hit where it stands (``injection.Footing``) is looked at again."""
 
-FRAGILE_PATIENCE: Final = 20
-"""How often that is done before the exception is put in all the same."""
+PATIENCE: Final = 20
+"""How often that is done before it is hit all the same, or, where it must not be, looked at less often."""
 
 _LOG: Final = logging.getLogger("stanchion.workers")
 
@@ -68,7 +68,10 @@ class _Entry(Struct, eq=False):
     ended: bool = False
     """No longer open and never again; whoever sets it makes the report."""
     injections: int = 0
+    """How often the exception was put in."""
     deferrals: int = 0
+    """How often, since then, that was put off."""
+    attempts: int = 0
     due: float = 0.0
     """When to see again to a killed job that has not ended."""
 
@@ -370,14 +373,16 @@ class ThreadCrew:
         worker = entry.worker
         if worker is None or worker.ident is None or not worker.is_alive():
             return
-        if entry.deferrals < FRAGILE_PATIENCE and is_fragile(worker.ident):
-            entry.deferrals += 1
-            entry.due = self._clock() + FRAGILE_PAUSE
-            return
-        inject(worker.ident)
-        entry.injections += 1
-        entry.deferrals = 0
-        entry.due = self._clock() + self._kill_grace
+        stands = footing(worker.ident)
+        if stands is Footing.FREE or (stands is Footing.FRAGILE and entry.deferrals >= PATIENCE):
+            entry.injections += 1
+            hit = inject(worker.ident)
+        else:
+            hit = False
+        entry.deferrals = 0 if hit else entry.deferrals + 1
+        late = hit or entry.deferrals > PATIENCE
+        entry.attempts += late
+        entry.due = self._clock() + (self._kill_grace if late else DELAY)
 
     def _look(self) -> float | None:
         """See to the killed jobs that have not ended; the vigil's work. Returns seconds until the next time."""
@@ -385,7 +390,7 @@ class ThreadCrew:
             lost = [e for e in self._dying if not e.ended and e.worker and not e.worker.is_alive()]
             for entry in lost:
                 self._strike(entry)
-            self._dying = [e for e in self._dying if not e.ended and e.injections < KILL_ATTEMPTS]
+            self._dying = [e for e in self._dying if not e.ended and e.attempts < KILL_ATTEMPTS]
             now = self._clock()
             for entry in self._dying:
                 if entry.due <= now:
