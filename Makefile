@@ -16,6 +16,7 @@ BENCH_ARGS ?=
 OTHER_PYTHONS = 3.11 3.12 3.13
 
 BIN = .venv/bin
+RUNNABLE = .venv/.runnable
 READY = .venv/.ready
 CLIENTS = tests/clients/node_modules/.ready
 FORMATTED = src tests examples benchmarks .ci
@@ -27,7 +28,7 @@ install: $(READY)
 
 node: $(CLIENTS)
 
-run: $(READY)
+run: $(RUNNABLE)
 	@$(BIN)/python examples/tour.py
 
 test: $(READY) $(CLIENTS)
@@ -58,9 +59,13 @@ bench: $(READY)
 wheel-check: $(READY)
 	@$(BIN)/python .ci/wheel_check.py
 
-$(READY): pyproject.toml
+$(RUNNABLE): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Stanchion needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Name another with make PYTHON=python3.12." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[demo]'
+	@touch $@
+
+$(READY): $(RUNNABLE)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 

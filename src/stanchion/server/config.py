@@ -92,7 +92,12 @@ class Config(Struct, frozen=True, kw_only=True):
             *(
                 f"{name} must be more than 0 seconds, not {value}"
                 for name, value in self._spans()
-                if not value > 0
+                if not 0 < value < math.inf
+            ),
+            *(
+                f"{name} must be 0 or more seconds, not {value}"
+                for name, value in self._waits()
+                if not 0 <= value < math.inf
             ),
             *self._shares(),
             *self._words(),
@@ -118,8 +123,11 @@ class Config(Struct, frozen=True, kw_only=True):
         return [(name, value) for name in names if (value := getattr(self, name)) is not None]
 
     def _spans(self) -> list[tuple[str, float]]:
-        names = ("callback_timeout", "kill_grace", "stall_limit", "list_changed_window", "notices_per_second")
+        names = ("callback_timeout", "kill_grace", "stall_limit", "list_changed_window")
         return [(name, getattr(self, name)) for name in names]
+
+    def _waits(self) -> list[tuple[str, float]]:
+        return [("drain", self.drain), ("busy_retry_after", self.busy_retry_after)]
 
     def _shares(self) -> list[str]:
         pairs = (
@@ -134,10 +142,8 @@ class Config(Struct, frozen=True, kw_only=True):
 
     def _words(self) -> list[str]:
         faults = []
-        for name in ("drain", "busy_retry_after"):
-            seconds = getattr(self, name)
-            if not 0 <= seconds < math.inf:
-                faults.append(f"{name} must be 0 or more seconds, not {seconds}")
+        if not 0 < self.notices_per_second < math.inf:
+            faults.append(f"notices_per_second must be more than 0, not {self.notices_per_second}")
         if self.log_level not in LOG_LEVELS:
             faults.append(f"log_level must be one of {', '.join(LOG_LEVELS)}, not {self.log_level!r}")
         unknown = [feature for feature in self.offers if feature not in FEATURES]

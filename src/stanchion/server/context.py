@@ -7,7 +7,7 @@ whether the client wants it.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -126,10 +126,10 @@ class CallContext(ContextParameter):
             return
         # Values must rise (basic/utilities/progress); one that does not, or that JSON has no word for, is not worth a
         # message.
-        if not math.isfinite(progress) or (self._last is not None and progress <= self._last):
+        if not _is_sayable(progress) or (self._last is not None and progress <= self._last):
             return
         self._last = progress
-        known = total if total is not None and math.isfinite(total) else None
+        known = total if total is not None and _is_sayable(total) else None
         report = Progressed(self._ref, progress, known, message)
         if self._throttle.take(self._clock()):
             self._withheld = None
@@ -237,7 +237,14 @@ class SyncContext(CallContext):
 
 def _check_progress(progress: object, total: object, message: object) -> None:
     """Tell an author at once what no client could be told."""
-    if not isinstance(progress, int | float) or not isinstance(total, int | float | None):
-        raise TypeError("progress and total are numbers")
+    if isinstance(progress, bool) or not isinstance(progress, int | float):
+        raise TypeError("progress is a number")
+    if isinstance(total, bool) or not isinstance(total, int | float | None):
+        raise TypeError("total is a number, or None")
     if not isinstance(message, str | None):
         raise TypeError("the message of a progress is text")
+
+
+def _is_sayable(number: float) -> bool:
+    """Whether JSON, and those who read it, have a number like this."""
+    return -sys.float_info.max <= number <= sys.float_info.max

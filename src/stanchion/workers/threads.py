@@ -5,7 +5,8 @@ Owns the threads, the handing out of jobs and the killing. How a job is carried 
 The exception (``WorkerKilled``) can come up at any bytecode of the thread, also of ours. Three rules make that safe. It is
 put in only under the lock and only while the job is *open*; the thread closes the job under the same lock and then takes
 back what has not come up yet, so outside an open job its code is undisturbed. What has to be whole, reports and log lines
-above all, is done after the closing. And a thread that was hit ends itself and is replaced on demand.
+above all, is done after the closing. A thread that was hit gives back what it can of the locks left behind, reports, ends
+itself, and is replaced on demand.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from stanchion.workers.execution import (
     make_context,
     write_log,
 )
-from stanchion.workers.injection import Footing, WorkerKilled, footing, inject, take_back
+from stanchion.workers.injection import Footing, WorkerKilled, footing, inject, mend, take_back
 from stanchion.workers.vigil import Vigil
 
 IDLE_SECONDS: Final = 30.0
@@ -48,7 +49,7 @@ DELAY: Final = 0.005
 """Seconds until a thread that had better not be hit where it stands (``injection.Footing``) is looked at again."""
 
 PATIENCE: Final = 20
-"""How often that is done before it is hit all the same, or, where it must not be, looked at less often."""
+"""How often that is done before it is hit all the same; where it must not be, it is looked at less often then."""
 
 _LOG: Final = logging.getLogger("stanchion.workers")
 
@@ -293,6 +294,8 @@ class ThreadCrew:
             # Came up just before the job began, or was the second one and came up while the first was being put away.
             # Now the job is only closed. If another one comes up here the thread dies, and the vigil reports the job.
             self._attempt(entry)
+        if entry.injections:
+            mend()
         self._bury([entry])
 
     def _open(self, entry: _Entry, worker: _Worker) -> bool:
