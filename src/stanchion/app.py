@@ -7,6 +7,7 @@ are told apart), and starting up. It holds no protocol and no policy.
 from __future__ import annotations
 
 import inspect
+import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -30,6 +31,9 @@ AppLifespan = Callable[["Stanchion"], AsyncIterator[Any] | AbstractAsyncContextM
 
 LOADED_AS: Final = "__stanchion_main__"
 """The name under which a file is loaded by ``stanchion run``: there ``app.run()`` does nothing, so a file may end with it."""
+
+
+_LOG: Final = logging.getLogger("stanchion")
 
 
 class DuplicateName(ValueError):
@@ -163,6 +167,8 @@ class Stanchion:
             refused = self.registry.register_tools([tool])
             if refused:
                 raise NameCollision(tuple(refused))
+            for warning in self.registry.take_warnings():
+                _LOG.warning("%s", warning)
             return function
 
         return register if name is None or isinstance(name, str) else register(name)

@@ -43,6 +43,7 @@ def typed() -> Report: ...
 
 
 FREE, TYPED = Tool.of(free), Tool.of(typed)
+UNTYPED = Tool.of(free, output_schema={"required": ["a"]})
 LISTED = Tool.of(free, output_schema={"type": "array", "items": {"type": "integer"}})
 
 
@@ -135,6 +136,7 @@ def test_bad_content_is_refused(value: Any) -> None:
         (LISTED, [1, 2], {"2026-07-28"}),
         (FREE, ToolResult(structured={"a": 1}), {"2025-06-18", "2025-11-25", "2026-07-28"}),
         (FREE, ToolResult(structured=[1]), {"2026-07-28"}),
+        (UNTYPED, {"a": 1}, {"2026-07-28"}),
         (FREE, {"a": 1}, set()),
     ],
 )

@@ -104,6 +104,7 @@ def test_a_match_never_hands_out_what_is_not_safe(tail: str) -> None:
         ("f://{x}-{+path}", "f://a-b/c-d", {"path": "b/c-d", "x": "a"}),
         ("f://{x}.txt", "f://a.txt.txt", {"x": "a.txt"}),
         ("f://{x}a", "f://aaa", {"x": "aa"}),
+        ("f://{x}a{y}", "f://aab", {"x": "a", "y": "b"}),
         ("f://{x}/{y}", "f://a/b", {"x": "a", "y": "b"}),
         ("s://find{?q,limit}", "s://find?limit=3&q=a+b%2B", {"q": "a b+", "limit": "3"}),
         ("s://find{?q,limit}", "s://find", {}),

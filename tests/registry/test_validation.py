@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import builtins
 import gc
+import http.server
 import importlib
 import json
-import string
-from typing import Any
+import pathlib
+import threading
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -237,18 +239,40 @@ def test_without_the_compiled_library_the_other_is_used(monkeypatch: pytest.Monk
     assert importlib.import_module("jsonschema")
 
 
-def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    import socket
+class Counting(http.server.BaseHTTPRequestHandler):
+    """Answers every request with a schema that admits everything, and counts."""
 
-    def refuse(*_args: Any, **_kwargs: Any) -> Any:
-        raise AssertionError("a socket was opened")
+    asked: ClassVar[list[str]] = []
 
-    monkeypatch.setattr(socket, "socket", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    for target in (
-        "http://127.0.0.1:9/x",
-        "https://example.invalid/x",
-        "file:///etc/passwd",
-        string.ascii_letters,
-    ):
-        assert validation.misuse({"$ref": target}, resolve=True)
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_nothing_is_fetched(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "any.json").write_text("{}")
+    with http.server.HTTPServer(("127.0.0.1", 0), Counting) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            for target in (
+                f"http://127.0.0.1:{server.server_port}/x",
+                (tmp_path / "any.json").as_uri(),
+                "other",
+            ):
+                schema = {"$ref": target}
+                assert validation.misuse(schema, resolve=True)
+                with pytest.raises(ValueError, match=r".+"):
+                    Compiled(schema)._compile()
+                slow = validation._fallback(schema)[0]
+                with pytest.raises(Exception, match=r"(?i)unresolv|unretriev|referenc"):
+                    slow({})
+        finally:
+            server.shutdown()
+            thread.join()
+    assert Counting.asked == []

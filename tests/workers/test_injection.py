@@ -1,22 +1,24 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 
 import pytest
 
 from stanchion.workers import injection
-from stanchion.workers.injection import Footing, WorkerKilled, footing, inject, take_back
+from stanchion.workers.injection import Footing, WorkerKilled, footing, inject, mend, take_back
 from tests.workers.letterbox import PATIENCE
 
 
-def standing(thread: threading.Thread, wanted: Footing) -> None:
-    """Wait until the thread stands where it should."""
-    assert thread.ident is not None
+def standing(runner: Runner, wanted: Footing) -> None:
+    """Wait until the thread has begun and stands where it should."""
+    ident = runner.thread.ident
+    assert ident is not None
     deadline = time.monotonic() + PATIENCE
-    while footing(thread.ident) is not wanted:
-        assert time.monotonic() < deadline, footing(thread.ident)
+    while not runner.begun or footing(ident) is not wanted:
+        assert time.monotonic() < deadline, footing(ident)
         time.sleep(0.001)
 
 
@@ -26,12 +28,13 @@ class Runner:
     def __init__(self, function) -> None:
         self.function = function
         self.raised: BaseException | None = None
-        self.leave = threading.Event()
+        self.begun = False
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
     def run(self) -> None:
         try:
+            self.begun = True
             self.function()
         except BaseException as error:
             self.raised = error
@@ -47,7 +50,7 @@ def test_a_thread_that_spins_raises_the_exception() -> None:
             pass
 
     runner = Runner(spin)
-    standing(runner.thread, Footing.FREE)
+    standing(runner, Footing.FREE)
     assert inject(runner.thread.ident)
     runner.join()
     assert isinstance(runner.raised, WorkerKilled)
@@ -69,7 +72,7 @@ def test_what_has_not_come_up_can_be_taken_back() -> None:
         undisturbed.append(1)
 
     runner = Runner(tool)
-    standing(runner.thread, Footing.FREE)
+    standing(runner, Footing.FREE)
     inject(runner.thread.ident)
     leave.release()
     runner.join()
@@ -80,24 +83,22 @@ def test_what_has_not_come_up_can_be_taken_back() -> None:
 def test_waiting_for_an_event_is_free() -> None:
     event = threading.Event()
     runner = Runner(lambda: event.wait(PATIENCE))
-    standing(runner.thread, Footing.FREE)
+    standing(runner, Footing.FREE)
     event.set()
     runner.join()
 
 
-def test_one_about_to_get_a_handler_s_lock_must_not_be_hit() -> None:
+def test_one_about_to_get_a_handler_s_lock_had_better_not_be_hit() -> None:
     handler = logging.Handler()
     handler.acquire()
     runner = Runner(lambda: handler.handle(logging.makeLogRecord({})))
-    standing(runner.thread, Footing.LOCKING)
-    assert not inject(runner.thread.ident)
-    handler.emit = lambda record: None
+    standing(runner, Footing.FRAGILE)
+    handler.emit = lambda _: None
     handler.release()
     runner.join()
-    assert runner.raised is None
 
 
-def test_one_about_to_get_a_condition_s_lock_must_not_be_hit() -> None:
+def test_one_about_to_get_a_condition_s_lock_had_better_not_be_hit() -> None:
     condition = threading.Condition()
 
     def tool() -> None:
@@ -106,8 +107,52 @@ def test_one_about_to_get_a_condition_s_lock_must_not_be_hit() -> None:
 
     with condition:
         runner = Runner(tool)
-        standing(runner.thread, Footing.LOCKING)
+        standing(runner, Footing.FRAGILE)
     runner.join()
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="from 3.13 on handlers take their lock with with")
+def test_a_handler_s_lock_left_behind_is_given_back() -> None:
+    handler = logging.Handler()
+    record = logging.makeLogRecord({})
+    mended = threading.Event()
+    leave = threading.Lock()
+    leave.acquire()
+
+    def tool() -> None:
+        try:
+            handler.handle(record)
+        except WorkerKilled:
+            leave.acquire()
+            mend()
+            mended.set()
+
+    handler.acquire()
+    runner = Runner(tool)
+    standing(runner, Footing.FRAGILE)
+    inject(runner.thread.ident)
+    handler.release()
+    # It came up right after the lock was had: nobody else gets it now.
+    other = threading.Thread(target=handler.acquire, daemon=True)
+    other.start()
+    leave.release()
+    assert mended.wait(PATIENCE)
+    runner.join()
+    other.join(PATIENCE)
+    assert not other.is_alive()
+
+
+def test_a_post_under_way_takes_the_exception_back() -> None:
+    leave = threading.Lock()
+    leave.acquire()
+    scope = {"__name__": "stanchion.server.x", "leave": leave}
+    exec("def post():\n    leave.acquire()", scope)
+    runner = Runner(scope["post"])
+    standing(runner, Footing.POSTING)
+    assert not inject(runner.thread.ident)
+    leave.release()
+    runner.join()
+    assert runner.raised is None
 
 
 def test_code_below_a_log_handler_is_fragile() -> None:
@@ -120,7 +165,7 @@ def test_code_below_a_log_handler_is_fragile() -> None:
 
     handler = Slow()
     runner = Runner(lambda: handler.handle(logging.makeLogRecord({})))
-    standing(runner.thread, Footing.FRAGILE)
+    standing(runner, Footing.FRAGILE)
     leave.release()
     runner.join()
 
@@ -128,7 +173,7 @@ def test_code_below_a_log_handler_is_fragile() -> None:
 @pytest.mark.parametrize(
     ("module", "name", "wanted"),
     [
-        ("stanchion.server.runner", "post", Footing.LOCKING),
+        ("stanchion.server.runner", "post", Footing.POSTING),
         ("stanchion.server.runner", "wait", Footing.FRAGILE),
         ("somebody.elses", "post", Footing.FREE),
         (None, "post", Footing.FREE),
@@ -143,7 +188,7 @@ def test_where_a_post_is_under_way_the_thread_must_not_be_hit(module, name, want
     exec(f"def {name}():\n    begun.set()\n    leave.acquire()", scope)
     runner = Runner(scope[name])
     assert begun.wait(PATIENCE)
-    standing(runner.thread, wanted)
+    standing(runner, wanted)
     leave.release()
     runner.join()
 
@@ -158,7 +203,7 @@ def test_frames_below_the_crew_s_own_do_not_count() -> None:
     exec("def post():\n    perform()", server)
     runner = Runner(server["post"])
     assert begun.wait(PATIENCE)
-    standing(runner.thread, Footing.FREE)
+    standing(runner, Footing.FREE)
     leave.release()
     runner.join()
 

@@ -153,7 +153,7 @@ def _blocks(items: object) -> list[model.Content]:
     if isinstance(items, str) or is_content(items):
         return [to_wire(items)]
     if not isinstance(items, list | tuple):
-        raise Unrenderable(f"ToolResult.content is a {type(items).__name__} and must be a list of content.")
+        raise Unrenderable(f"ToolResult.content must be a list of content, not {type(items).__name__}.")
     return [
         to_wire(item)
         if isinstance(item, str) or is_content(item)

@@ -142,7 +142,7 @@ class _Plain:
             raise Unrenderable("The result is nested too deeply, or holds itself.") from None
         except (TypeError, ValueError, OverflowError, AttributeError):
             raise Unrenderable(
-                f"The result holds a {type(value).__name__}, which has no JSON form."
+                f"The result holds a value of type {type(value).__name__}, which has no JSON form."
             ) from None
         return self.of(layer, depth + 1)
 

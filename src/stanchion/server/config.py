@@ -94,12 +94,12 @@ class Config(Struct, frozen=True, kw_only=True):
                 for name, value in self._spans()
                 if not 0 < value < math.inf
             ),
+            *self._shares(),
             *(
                 f"{name} must be 0 or more seconds, not {value}"
                 for name, value in self._waits()
                 if not 0 <= value < math.inf
             ),
-            *self._shares(),
             *self._words(),
         ]
         if faults:

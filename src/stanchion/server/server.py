@@ -58,10 +58,8 @@ CrewFactory = Callable[[Mailbox, Config, Lifespan | None, Clock], Mapping[Isolat
 class BaseServer:
     """An MCP server over a registry, without a transport of its own.
 
-    Methods that take a message or a connection raise ``ServerClosed`` once the server has ended.
-
-    The subclass that the package exports brings the workers; this one leaves them open, since what is below may not know
-    them.
+    The subclass that the package exports brings the workers. Methods that take a message or a connection raise
+    ``ServerClosed`` once the server has ended.
     """
 
     def __init__(
@@ -395,8 +393,6 @@ class BaseServer:
         self._runner.sinks[ref] = self._owners.bind(ref, current_task(), sink)
         self._post(Called(ref, kind, key, dict(arguments or {})))
         return pending
-
-    # -- shared steps
 
     def _post(self, event: Opened | Closed | Received | Called | Notified | Updated) -> None:
         self._life.require()

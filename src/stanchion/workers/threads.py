@@ -5,8 +5,7 @@ Owns the threads, the handing out of jobs and the killing. How a job is carried 
 The exception (``WorkerKilled``) can come up at any bytecode of the thread, also of ours. Three rules make that safe. It is
 put in only under the lock and only while the job is *open*; the thread closes the job under the same lock and then takes
 back what has not come up yet, so outside an open job its code is undisturbed. What has to be whole, reports and log lines
-above all, is done after the closing. A thread that was hit gives back what it can of the locks left behind, reports, ends
-itself, and is replaced on demand.
+above all, is done after the closing. A thread that was hit reports, ends itself, and is replaced on demand.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ class ThreadCrew:
         idle_seconds: float = IDLE_SECONDS,
         close_seconds: float = CLOSE_SECONDS,
     ) -> None:
-        """Make a crew without threads; they come with the jobs.
+        """Make a crew; its threads come with the jobs.
 
         Args:
             mailbox: Takes the reports.
@@ -164,11 +163,9 @@ class ThreadCrew:
     def kill(self, refs: Sequence[Ref]) -> None:
         """Make these jobs end: one not begun never will, a running one gets an exception at its next bytecode."""
         with self._lock:
-            chosen = [entry for ref in refs if (entry := self._entries.get(ref)) and not entry.killed]
-            gone = self._condemn(chosen, spared=None)
-            dying = bool(self._dying)
+            gone = self._condemn([self._entries[ref] for ref in refs if ref in self._entries])
         self._bury(gone)
-        if dying:
+        if self._dying:
             self._vigil.wake()
 
     def close(self) -> None:
@@ -179,7 +176,7 @@ class ThreadCrew:
                 return
             self._closed = True
             # A callback may close its own server; an exception in the middle of that would help nobody.
-            gone = self._condemn([e for e in self._entries.values() if not e.killed], spared=me)
+            gone = self._condemn(list(self._entries.values()), spared=me)
             self._backlog.clear()
             for worker in self._idle:
                 worker.wake.release()
@@ -294,8 +291,6 @@ class ThreadCrew:
             # Came up just before the job began, or was the second one and came up while the first was being put away.
             # Now the job is only closed. If another one comes up here the thread dies, and the vigil reports the job.
             self._attempt(entry)
-        if entry.injections:
-            mend()
         self._bury([entry])
 
     def _open(self, entry: _Entry, worker: _Worker) -> bool:
@@ -338,6 +333,7 @@ class ThreadCrew:
             self._strike(entry)
             if entry.injections:
                 take_back()
+                mend()
 
     def _strike(self, entry: _Entry) -> None:
         """End a job. Call with the lock held, and report it afterwards."""
@@ -355,10 +351,12 @@ class ThreadCrew:
 
     # -- killing
 
-    def _condemn(self, entries: Sequence[_Entry], *, spared: threading.Thread | None) -> list[_Entry]:
+    def _condemn(self, entries: Sequence[_Entry], *, spared: threading.Thread | None = None) -> list[_Entry]:
         """Kill jobs and return those that had not begun, to be reported. Call with the lock held."""
         gone = []
         for entry in entries:
+            if entry.killed:
+                continue
             entry.killed = True
             if entry.worker is None:
                 self._strike(entry)
@@ -376,12 +374,11 @@ class ThreadCrew:
         worker = entry.worker
         if worker is None or worker.ident is None or not worker.is_alive():
             return
+        hit = False
         stands = footing(worker.ident)
         if stands is Footing.FREE or (stands is Footing.FRAGILE and entry.deferrals >= PATIENCE):
             entry.injections += 1
             hit = inject(worker.ident)
-        else:
-            hit = False
         entry.deferrals = 0 if hit else entry.deferrals + 1
         late = hit or entry.deferrals > PATIENCE
         entry.attempts += late
