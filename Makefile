@@ -63,6 +63,7 @@ $(RUNNABLE): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Stanchion needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Name another with make PYTHON=python3.12." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[demo]'
+	@$(BIN)/python -m compileall -q src examples
 	@touch $@
 
 $(READY): $(RUNNABLE)

@@ -19,8 +19,7 @@ from stanchion.registry.features import Completer, Prompt, Resource, Template, T
 from stanchion.registry.registry import Registry
 from stanchion.runtime import Server
 from stanchion.server.config import Config
-from stanchion.server.ports import Isolation, Observer, UnknownToolReply
-from stanchion.server.server import Lifespan
+from stanchion.server.ports import Isolation, Lifespan, Observer, UnknownToolReply
 from stanchion.serving import run_stdio
 from stanchion.wire.model import Icon
 

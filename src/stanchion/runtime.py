@@ -13,8 +13,8 @@ from stanchion.machines.clients import ANONYMOUS, DEFAULT
 from stanchion.registry.registry import Registry
 from stanchion.server.config import Config
 from stanchion.server.errors import CannotStart
-from stanchion.server.ports import Clock, Crew, Isolation, Mailbox
-from stanchion.server.server import BaseServer, Lifespan
+from stanchion.server.ports import Clock, Crew, Isolation, Lifespan, Mailbox
+from stanchion.server.server import BaseServer
 from stanchion.workers.execution import LifespanFailed
 from stanchion.workers.inline import InlineCrew
 from stanchion.workers.loop import LoopCrew

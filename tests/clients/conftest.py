@@ -17,7 +17,7 @@ PACKAGES = HERE / "node_modules" / "@modelcontextprotocol"
 @pytest.fixture(scope="session")
 def probe() -> list[str]:
     """The command line that serves the probe on stdio."""
-    return [sys.executable, "-m", "stanchion", "run", str(ROOT / "examples" / "probe.py")]
+    return [sys.executable, "-m", "stanchion", "run", str(HERE / "server.py")]
 
 
 @pytest.fixture(scope="session")

@@ -58,7 +58,7 @@ export async function drive(client, { call, changed }) {
   );
 
   report.progress = [];
-  await step("progressed", call("progress", { steps: 3 }, { onprogress: (note) => report.progress.push(note) }));
+  await step("progressed", call("unhurried_progress", { steps: 3 }, { onprogress: (note) => report.progress.push(note) }));
 
   const abort = new AbortController();
   const slow = failure(call("sleep", { seconds: 3600 }, { signal: abort.signal }));

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 from collections.abc import Generator
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
+from stanchion.server.effects import Fail, Reply, Return
+from stanchion.server.errors import CallFailed
 from stanchion.wire.jsonrpc import Ref
 
 T = TypeVar("T")
@@ -44,12 +46,21 @@ class Pending(Generic[T]):
         """Wait in this loop. A waiter that is cancelled leaves the request, and other waiters, alone."""
         return asyncio.shield(asyncio.wrap_future(self._future)).__await__()
 
-    def settle(self, value: T) -> None:
-        """For the server: this is the end."""
+    # -- for the server, on the protocol loop
+
+    def answered(self, end: Reply | Return | Fail) -> None:
+        """A client's request has ended; its answer is what was waited for."""
+        if isinstance(end, Reply):
+            self._settle(cast("T", end.answer))
+
+    def returned(self, end: Reply | Return | Fail) -> None:
+        """A direct call has ended; its value is what was waited for."""
+        if isinstance(end, Return):
+            self._settle(cast("T", end.value))
+        elif not self._future.done():
+            kind, text = (end.kind, end.text) if isinstance(end, Fail) else ("cancelled", "cancelled")
+            self._future.set_exception(CallFailed(kind, text))
+
+    def _settle(self, value: T) -> None:
         if not self._future.done():
             self._future.set_result(value)
-
-    def fail(self, error: Exception) -> None:
-        """For the server: this is the end, and no good one."""
-        if not self._future.done():
-            self._future.set_exception(error)

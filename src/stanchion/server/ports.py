@@ -7,13 +7,15 @@ crew, an ``Outcome`` comes back. Nothing here does anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Literal, Protocol
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Literal, Protocol
 
 from msgspec import Raw, Struct
 
 from stanchion.registry.authorizer import Authorizer, Principal, ToolCall, Verdict
 from stanchion.registry.errors import Fault
 from stanchion.registry.features import Completer, Prompt, Resource, Template, Tool
+from stanchion.server.config import Config
 from stanchion.wire.jsonrpc import Id, Outbound, Ref
 from stanchion.wire.model import JsonObject, LogLevel
 from stanchion.wire.revisions import Profile
@@ -23,6 +25,9 @@ Clock = Callable[[], float]
 
 Channel = Callable[[Outbound], None]
 """Takes one message for a connection. Called from the protocol loop; must not block; raising closes the connection."""
+
+Outlet = Callable[[Outbound, Ref | None], None]
+"""A channel for transports that have several streams: is told which request a message belongs to, if any."""
 
 Observer = Callable[[str, Mapping[str, object]], None]
 """Is told of events (name, fields). Runs off the protocol loop; one that raises is dropped."""
@@ -217,3 +222,10 @@ class Crew(Protocol):
 
     def close(self) -> None:
         """Kill what runs and let every thread go. May be called twice, and from any thread."""
+
+
+Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
+"""Opened on each callback loop before its first callback, closed after its last."""
+
+CrewFactory = Callable[[Mailbox, Config, Lifespan | None, Clock], Mapping[Isolation, Crew]]
+"""Makes the crews; called on the protocol loop."""

@@ -18,7 +18,7 @@ from stanchion.server.effects import Dispatch, Effect, Emit, Fail, Kill, Push, R
 from stanchion.server.events import Closed, Event, Stopping
 from stanchion.server.kernel import Kernel
 from stanchion.server.observers import Observers
-from stanchion.server.ports import Channel, Clock, Crew, Isolation, Job
+from stanchion.server.ports import Clock, Crew, Isolation, Job, Outlet
 from stanchion.wire.jsonrpc import Ref
 
 _LOG: Final = logging.getLogger("stanchion")
@@ -32,7 +32,7 @@ class Runner:
 
     def __init__(self, kernel: Kernel, clock: Clock, observers: Observers) -> None:
         self.kernel = kernel
-        self.channels: dict[Hashable, Channel] = {}
+        self.channels: dict[Hashable, Outlet] = {}
         self.sinks: dict[Ref, Sink] = {}
         self._clock = clock
         self._observers = observers
@@ -139,7 +139,7 @@ class Runner:
         if channel is None:
             return
         try:
-            channel(push.notice)
+            channel(push.notice, push.related)
         except Exception:  # noqa: BLE001 - whatever it raises, the connection counts as gone (A8)
             _LOG.exception("a channel failed; its connection is closed")
             self.channels.pop(push.connection, None)

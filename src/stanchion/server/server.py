@@ -11,7 +11,6 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
-from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal
 
 import msgspec
@@ -23,8 +22,7 @@ from stanchion.registry.authorizer import Authorizer, Principal
 from stanchion.registry.registry import Registry
 from stanchion.registry.signature import is_async
 from stanchion.server.config import Config
-from stanchion.server.effects import Fail, Reply, Return
-from stanchion.server.errors import CallFailed, CannotStart, ConnectionTaken
+from stanchion.server.errors import CannotStart, ConnectionTaken
 from stanchion.server.events import (
     Called,
     Cancelled,
@@ -41,18 +39,20 @@ from stanchion.server.kernel import Kernel, Statistics
 from stanchion.server.observers import Observers
 from stanchion.server.owners import RequestOwners, current_task
 from stanchion.server.pending import Pending
-from stanchion.server.ports import Channel, Clock, Crew, Isolation, Mailbox, Observer, UnknownToolReply
+from stanchion.server.ports import (
+    Channel,
+    Clock,
+    CrewFactory,
+    Lifespan,
+    Observer,
+    Outlet,
+    UnknownToolReply,
+)
 from stanchion.server.protocol_loop import ProtocolLoop
 from stanchion.server.runner import Runner, Sink
 from stanchion.wire.jsonrpc import Answer, Inbound, Ref, undecoded
 from stanchion.wire.model import Implementation
 from stanchion.wire.revisions import PROFILES
-
-Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
-"""Opened on each callback loop before its first callback, closed after its last."""
-
-CrewFactory = Callable[[Mailbox, Config, Lifespan | None, Clock], Mapping[Isolation, Crew]]
-"""Makes the crews; called on the protocol loop."""
 
 
 class BaseServer:
@@ -201,29 +201,39 @@ class BaseServer:
 
     # -- connections
 
-    def connect(
+    def connect(self, conn_id: Hashable, channel: Channel, **facts: Any) -> None:
+        """Open a connection: pushes for it go to *channel* until ``disconnect``.
+
+        Args:
+            conn_id: Its name; any hashable value.
+            channel: Called on the protocol loop with each message; must not block. Raising closes the connection.
+            **facts: As for ``attach``.
+
+        Raises:
+            ConnectionTaken: The name has a live channel, or is ``ANONYMOUS``, which can't have one.
+            ValueError: The revision is not one that this server speaks.
+        """
+        self.attach(conn_id, lambda message, _: channel(message), **facts)
+
+    def attach(
         self,
         conn_id: Hashable,
-        channel: Channel,
+        outlet: Outlet,
         *,
         transport: str = "unknown",
         principal: Principal | None = None,
         revision: str | None = None,
         handshake: bool = False,
     ) -> None:
-        """Open a connection: pushes for it go to *channel* until ``disconnect``.
+        """``connect`` for transports with several streams, whose *outlet* is told which request a message belongs to.
 
         Args:
-            conn_id: Its name; any hashable value.
-            channel: Called on the protocol loop with each message; must not block. Raising closes the connection.
+            conn_id: The connection's name.
+            outlet: As a channel, with the ref of the request.
             transport: What carries it, for policies.
             principal: Who the transport proved the client to be.
             revision: Speak this revision without a handshake.
             handshake: Refuse requests before a handshake, as transports do.
-
-        Raises:
-            ConnectionTaken: The name has a live channel, or is ``ANONYMOUS``, which can't have one.
-            ValueError: *revision* is not one that this server speaks.
         """
         if revision is not None and revision not in PROFILES:
             raise ValueError(f"revision must be one of {', '.join(PROFILES)}, not {revision!r}")
@@ -233,7 +243,7 @@ class BaseServer:
         with self._names:
             if conn_id in self._runner.channels:
                 raise ConnectionTaken(f"connection {conn_id!r} has a channel already")
-            self._runner.channels[conn_id] = channel
+            self._runner.channels[conn_id] = outlet
         self._post(Opened(conn_id, transport, principal, profile, handshake))
 
     def disconnect(self, conn_id: Hashable) -> None:
@@ -296,12 +306,7 @@ class BaseServer:
             The answer to come; None for a notification, and once cancelled.
         """
         pending: Pending[Answer | tuple[Answer, ...] | None] = Pending()
-
-        def sink(end: Reply | Return | Fail) -> None:
-            if isinstance(end, Reply):
-                pending.settle(end.answer)
-
-        pending.ref = self.submit(message, conn_id, sink, owner or current_task())
+        pending.ref = self.submit(message, conn_id, pending.answered, owner or current_task())
         return pending
 
     async def handle(
@@ -380,17 +385,8 @@ class BaseServer:
 
     def _call(self, kind: str, key: str, arguments: Mapping[str, Any] | None) -> Pending[Any]:
         pending: Pending[Any] = Pending()
-
-        def sink(end: Reply | Return | Fail) -> None:
-            if isinstance(end, Return):
-                pending.settle(end.value)
-            elif isinstance(end, Fail):
-                pending.fail(CallFailed(end.kind, end.text))
-            else:
-                pending.fail(CallFailed("cancelled", "cancelled"))
-
         ref = pending.ref = Ref(next(self._refs))
-        self._runner.sinks[ref] = self._owners.bind(ref, current_task(), sink)
+        self._runner.sinks[ref] = self._owners.bind(ref, current_task(), pending.returned)
         self._post(Called(ref, kind, key, dict(arguments or {})))
         return pending
 
