@@ -43,12 +43,28 @@ from stanchion.wire.jsonrpc import Ref
 from stanchion.wire.model import LOG_LEVELS
 from tests.server import messages, offered
 from tests.server.bench import Bench, never_called, never_told
-from tests.server.watch import OWN_PREFIX, Working
+from tests.server.watch import OWN_PREFIX, Ticket, Working
 
 CHANNELS: list[Hashable] = ["s1", "s2", "d1", DEFAULT]
 IDLE: list[Hashable] = ["i1", "i2"]
 PRINCIPALS = [None, None, Principal("p"), Principal("q")]
 CONNECTIONS = st.sampled_from([*CHANNELS, *CHANNELS, *IDLE, ANONYMOUS])
+READY = st.sampled_from(["s1", "s1", "s1", "s2", "s2", "d1", DEFAULT, "i1", ANONYMOUS])
+FATES = ["its end", "its end", "its client", "its time", "others"]
+DIRECT: list[tuple[str, str, dict[str, Any]]] = [
+    ("tool", "add", {"a": 1}),
+    ("tool", "add", {"a": 1}),
+    ("tool", "wipe", {}),
+    ("resource", "file:///a", {}),
+    ("resource", "item:///7", {}),
+    ("prompt", "greet", {"name": "x"}),
+    ("tool", "add", {"a": "x"}),
+    ("tool", "apart", {"a": 1}),
+    ("tool", "none", {}),
+    ("resource", "none", {}),
+    ("prompt", "greet", {}),
+    ("prompt", "none", {}),
+]
 UNKNOWN = Ref(10**9)
 JUDGED = [Judged(Allow())] * 3 + [Judged(Deny("no")), Judged(Deny(hide=True)), Judged(Ask("sure?"))]
 
@@ -85,15 +101,17 @@ def outcomes(working: Working) -> list[Outcome]:
 
 
 class KernelMachine(RuleBasedStateMachine):
-    """Subclasses say whether calls are authorised."""
+    """Subclasses say whether calls are authorised. Most rules do something at every step; the rare things share one."""
 
     guarded = False
 
     @initialize(
-        total=st.integers(1, 4),
-        share=st.integers(1, 2),
-        remembered=st.integers(1, 3),
-        offers=st.sampled_from([None, None, ("tools", "resources"), ("prompts", "completions", "logging")]),
+        total=st.integers(2, 6),
+        share=st.integers(1, 4),
+        remembered=st.integers(1, 5),
+        offers=st.sampled_from(
+            [None, None, None, ("tools", "resources"), ("prompts", "completions", "logging")]
+        ),
         explains=st.booleans(),
     )
     def begin(self, total: int, share: int, remembered: int, offers: Any, explains: bool) -> None:
@@ -114,99 +132,117 @@ class KernelMachine(RuleBasedStateMachine):
             kill_grace=1.0,
             page_size=4,
             max_listeners=2,
+            max_subscriptions=2,
             list_changed_window=2.0,
+            log_level="notice",
             **options,
         )
         self.steps = 0.0
-        for connection, revision in (("s1", None), ("s2", "2025-03-26")):
-            self.bench.open(connection, revision)
+        self.bench.open("s1", "2025-06-18", principal=PRINCIPALS[-1])
+        self.bench.open("s2", "2025-03-26")
+
+    @property
+    def closed(self) -> list[Hashable]:
+        """Names without a channel: the server refuses a second one."""
+        live = {client.connection for client in self.bench.kernel._clients.live()}
+        return [name for name in CHANNELS if name not in live]
+
+    @property
+    def waiting(self) -> list[Ticket]:
+        return [one for one in self.bench.watch.tickets.values() if not one.ended]
 
     # -- clients
 
+    @precondition(lambda self: self.closed)
     @rule(
-        connection=st.sampled_from(CHANNELS),
+        data=st.data(),
         who=st.sampled_from(PRINCIPALS),
         revision=st.sampled_from([None, *messages.REVISIONS[:5]]),
     )
-    def open(self, connection: Hashable, who: Principal | None, revision: str | None) -> None:
-        client = self.bench.kernel._clients.get(connection)
-        if client is not None and client.has_channel:
-            return  # the server refuses a second channel
+    def open(self, data, who: Principal | None, revision: str | None) -> None:
+        connection = data.draw(st.sampled_from(self.closed))
         if str(connection).startswith("s"):
             self.bench.open(connection, principal=who)
+            if revision is not None:
+                self.bench.initialize(connection, revision)
         else:
             self.bench.open_direct(connection, revision, principal=who, transport="memory")
 
-    @rule(connection=st.sampled_from(CHANNELS), sure=st.integers(0, 2))
-    def close(self, connection: Hashable, sure: int) -> None:
-        if not sure:
-            self.bench.close(connection)
+    @rule(connection=READY, requests=st.lists(messages.good_requests(), min_size=1, max_size=3))
+    def request(self, connection: Hashable, requests: list[dict[str, Any]]) -> None:
+        for message in requests:
+            self.bench.send(message, connection)
 
-    @rule(connection=CONNECTIONS, revision=st.sampled_from(messages.REVISIONS))
-    def shake_hands(self, connection: Hashable, revision: str) -> None:
-        self.bench.initialize(connection, revision, capabilities={"roots": {}})
+    @rule(connection=READY, message=messages.good_requests(), fate=st.sampled_from(FATES), data=st.data())
+    def request_and_go_on(self, connection: Hashable, message: dict[str, Any], fate: str, data) -> None:
+        """What a call meets on its way, in one go, so that long ways are common."""
+        ticket = self.bench.send(message, connection)
+        working = self.bench.watch.working.get(ticket.ref)
+        if working is not None and isinstance(working.job.work, Authorize):
+            verdict = data.draw(st.sampled_from(outcomes(working)))
+            self.bench.finish(ticket, verdict)
+        if ticket.ended:
+            return
+        if ticket.ref in self.bench.watch.working:
+            self.speak("half way", "error")
+        match fate:
+            case "its end" if ticket.ref in self.bench.watch.working:
+                working = self.bench.watch.working[ticket.ref]
+                self.bench.finish(ticket, data.draw(st.sampled_from(outcomes(working))))
+            case "its client":
+                self.bench.notify_cancelled(message["id"], connection)
+            case "its time":
+                self.bench.tick(10.0)
 
-    @rule(connection=CONNECTIONS, message=messages.requests())
-    def request(self, connection: Hashable, message: dict[str, Any]) -> None:
+    @rule(connection=CONNECTIONS, message=messages.any_requests())
+    def request_anything(self, connection: Hashable, message: dict[str, Any]) -> None:
         self.bench.send(message, connection)
 
-    @rule(connection=st.sampled_from(["s2", "s2", "s2", *CHANNELS, *IDLE]), message=messages.batches)
+    @rule(connection=st.sampled_from(["s2", "s2", "s2", "s2", *CHANNELS, *IDLE]), message=messages.batches)
     def batch(self, connection: Hashable, message: list[Any]) -> None:
         self.bench.send(message, connection)
 
-    @rule(connection=CONNECTIONS, message=messages.cancellations | messages.notifications | messages.oddities)
-    def remark(self, connection: Hashable, message: Any) -> None:
-        self.bench.send(message, connection)
-
-    @rule(data=st.data())
-    def give_up(self, data) -> None:
-        waiting = [one for one in self.bench.watch.tickets.values() if not one.ended]
-        if waiting:
-            self.bench.cancel(data.draw(st.sampled_from(waiting)))
-
-    @rule(data=st.data())
-    def give_up_what_is_over(self, data) -> None:
-        over = [one.ref for one in self.bench.watch.tickets.values() if one.ended]
-        ref = data.draw(st.sampled_from([UNKNOWN, *over[-5:]]))
-        assert self.bench.feed(Cancelled(ref)) == []
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data(), client=st.booleans())
+    def give_up(self, data, client: bool) -> None:
+        ticket = data.draw(st.sampled_from(self.waiting))
+        if not client or ticket.direct:
+            self.bench.cancel(ticket)
+            return
+        part = data.draw(st.sampled_from(ticket.sent if isinstance(ticket.sent, list) else [ticket.sent]))
+        self.bench.notify_cancelled(part.get("id"), ticket.connection)
 
     # -- workers
 
-    @rule(data=st.data())
-    def report(self, data) -> None:
-        working = self.bench.watch.working
-        if working:
-            ref = data.draw(st.sampled_from(sorted(working)))
-            self.bench.finish_ref(ref, data.draw(st.sampled_from(outcomes(working[ref]))))
+    @precondition(lambda self: self.bench.watch.working)
+    @rule(data=st.data(), often=st.integers(1, 3))
+    def report(self, data, often: int) -> None:
+        for _ in range(often):
+            working = self.bench.watch.working
+            if working:
+                ref = data.draw(st.sampled_from(sorted(working)))
+                self.bench.finish_ref(ref, data.draw(st.sampled_from(outcomes(working[ref]))))
 
-    @precondition(lambda self: self.bench.watch.tickets)
-    @rule(data=st.data(), message=st.sampled_from([None, "half way"]), level=st.sampled_from(LOG_LEVELS))
-    def speak(self, data, message: str | None, level: Any) -> None:
+    @precondition(lambda self: self.bench.watch.working)
+    @rule(data=st.data())
+    def report_well(self, data) -> None:
+        working = self.bench.watch.working
+        ref = data.draw(st.sampled_from(sorted(working)))
+        self.bench.finish_ref(ref, outcomes(working[ref])[0])
+
+    @precondition(lambda self: self.bench.watch.working)
+    @rule(message=st.sampled_from([None, "half way"]), level=st.sampled_from(LOG_LEVELS))
+    def speak(self, message: str | None, level: Any) -> None:
         """Work may speak until it ends, also when nobody waits for it any more."""
-        ref = data.draw(st.sampled_from([*self.bench.watch.working, *list(self.bench.watch.tickets)[-3:]]))
-        self.steps += 1.0
-        self.bench.feed(Progressed(ref, self.steps, None, message))
-        self.bench.feed(Logged(ref, level, Raw(b'{"said":1}'), None if message is None else "l"))
+        for ref in [*self.bench.watch.working, *list(self.bench.watch.tickets)[-2:]]:
+            self.steps += 1.0
+            total = None if message is None else self.steps + 1
+            self.bench.feed(Progressed(ref, self.steps, total, message))
+            self.bench.feed(Logged(ref, level, Raw(b'{"said":1}'), None if message is None else "l"))
 
     # -- the program
 
-    @rule(
-        call=st.sampled_from(
-            [
-                ("tool", "add", {"a": 1}),
-                ("tool", "add", {"a": "x"}),
-                ("tool", "wipe", {}),
-                ("tool", "apart", {"a": 1}),
-                ("tool", "none", {}),
-                ("resource", "file:///a", {}),
-                ("resource", "item:///7", {}),
-                ("resource", "none", {}),
-                ("prompt", "greet", {"name": "x"}),
-                ("prompt", "greet", {}),
-                ("prompt", "none", {}),
-            ]
-        )
-    )
+    @rule(call=st.sampled_from(DIRECT))
     def call_directly(self, call: tuple[str, str, dict[str, Any]]) -> None:
         kind, key, arguments = call
         self.bench.direct(kind, key, **arguments)
@@ -228,30 +264,42 @@ class KernelMachine(RuleBasedStateMachine):
             case _:
                 registry.unregister_prompts(["greet"])
         self.bench.feed(Changed(frozenset({kind})))
+        self.bench.feed(Updated("file:///a"))
 
-    @rule(uri=st.sampled_from(["file:///a", "item:///1", "none"]))
-    def update(self, uri: str) -> None:
-        self.bench.feed(Updated(uri))
-
-    @rule()
-    def notify(self) -> None:
-        self.bench.feed(Notified(OWN_PREFIX + "own", Raw(b"{}")))
-        self.bench.feed(LoopStalled(1.5))
-
-    @rule(drain=st.sampled_from([0.0, 3.0]), sure=st.integers(0, 15))
-    def stop(self, drain: float, sure: int) -> None:
-        if sure == 0:
-            self.bench.stop(drain)
+    @rule(
+        connection=CONNECTIONS,
+        what=st.integers(0, 19),
+        message=messages.cancellations | messages.notifications | messages.oddities,
+        revision=st.sampled_from(messages.REVISIONS),
+        data=st.data(),
+    )
+    def something_rare(self, connection: Hashable, what: int, message: Any, revision: str, data) -> None:
+        match what:
+            case 0:
+                self.bench.close(connection)
+            case 1 | 12:
+                self.bench.stop(0.5)
+            case 2 | 3:
+                self.bench.initialize(connection, revision, capabilities={"roots": {}})
+            case 4 | 10:
+                self.bench.feed(Notified(OWN_PREFIX + "own", Raw(b"{}")))
+                self.bench.feed(LoopStalled(1.5))
+            case 5 | 11:
+                over = [one.ref for one in self.bench.watch.tickets.values() if one.ended]
+                assert self.bench.feed(Cancelled(data.draw(st.sampled_from([UNKNOWN, *over[-5:]])))) == []
+            case _:
+                self.bench.send(message, connection)
 
     # -- the clock
 
     @rule(seconds=st.sampled_from([0.1, 0.5, 1.0, 2.0, 9.0, 10.0]))
     def advance(self, seconds: float) -> None:
+        """Deadlines pass without anybody looking: what happens next races them."""
         self.bench.now += seconds
 
-    @rule()
-    def look(self) -> None:
-        self.bench.tick()
+    @rule(seconds=st.sampled_from([0.0, 1.0, 2.0, 10.0]))
+    def look(self, seconds: float) -> None:
+        self.bench.tick(seconds)
 
     def teardown(self) -> None:
         if not hasattr(self, "bench") or not self.bench.watch.sound:
@@ -263,7 +311,7 @@ class KernelMachine(RuleBasedStateMachine):
         bench.tick(5.0)
         for connection in (*CHANNELS, *IDLE, ANONYMOUS):
             bench.close(connection)
-        assert all(ticket.ended for ticket in bench.watch.tickets.values())
+        assert not self.waiting
         bench.tick(5.0)
         bench.at_rest()
         assert bench.kernel.statistics().connections == 0

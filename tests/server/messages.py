@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.server.bench import CAPABILITIES_KEY, LOG_KEY
 from tests.server.watch import MODERN, VERSION_KEY
 
-IDS = st.sampled_from([0, 1, 1, 2, "", "1", "a", 2**70, -5])
+IDS = st.sampled_from([0, 1, 2, 3, 4, "", "1", "a", "b", "c", 2**70, -5])
 REVISIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN, "1999-01-01"]
 
 _GREET = {"type": "ref/prompt", "name": "greet"}
@@ -74,28 +74,70 @@ PARAMS: dict[str, list[Any]] = {
     "tasks/list": [{}],
     "": [{}],
 }
-_OFTEN = ["tools/call"] * 12 + [
-    "resources/read",
-    "prompts/get",
-    "completion/complete",
-    "subscriptions/listen",
-] * 3
+GOOD: dict[str, list[Any]] = {
+    "server/discover": [{}],
+    "tools/call": [
+        *({"name": "add", "arguments": {"a": 1}} for _ in range(6)),
+        {"name": "sum"},
+        {"name": "brief", "arguments": {"a": 1, "b": 2}},
+        {"name": "later", "arguments": {"text": "x"}},
+        {"name": "wipe"},
+        {"name": "extra"},
+        {"name": "nowhere"},
+    ],
+    "resources/read": [{"uri": "file:///a"}, {"uri": "item:///1"}],
+    "resources/subscribe": [{"uri": "file:///a"}, {"uri": "item:///1"}],
+    "resources/unsubscribe": [{"uri": "file:///a"}],
+    "prompts/get": [{"name": "greet", "arguments": {"name": "x"}}],
+    "completion/complete": [
+        {"ref": _GREET, "argument": {"name": "name", "value": ""}},
+        {"ref": _ITEM, "argument": {"name": "key", "value": ""}},
+    ],
+    "logging/setLevel": [{"level": "debug"}, {"level": "error"}],
+    "subscriptions/listen": [
+        {"notifications": {"toolsListChanged": True, "resourceSubscriptions": ["file:///a", "item:///1"]}},
+        {"notifications": {"promptsListChanged": True, "resourcesListChanged": True}},
+    ],
+}
+"""What is served, if the revision has it, and mostly by a worker."""
+_MODERN_ONLY = {"server/discover", "subscriptions/listen"}
+_HANDSHAKE_ONLY = {"resources/subscribe", "resources/unsubscribe", "logging/setLevel"}
+_OFTEN = [*["tools/call"] * 8, *GOOD]
 
-_TOKENS = st.sampled_from([0, "", 7, "t", None, []])
+_GOOD_TOKENS = st.sampled_from([0, "", 7, "t"])
+_TOKENS = _GOOD_TOKENS | st.sampled_from([None, []])
 _LEVELS = st.sampled_from(["debug", "error", "loud"])
-_FORMS = ["plain"] * 6 + ["modern"] * 5 + ["no capabilities", "strange version", "no version", "no meta"]
+_FORMS = ["plain", "plain", "modern", "modern", "no capabilities", "strange version", "no version", "no meta"]
 
 
 @st.composite
-def requests(draw: st.DrawFn) -> dict[str, Any]:
-    """A request, not always a good one."""
-    method = draw(st.sampled_from([*_OFTEN, *PARAMS]))
+def good_requests(draw: st.DrawFn) -> dict[str, Any]:
+    """A request that means something, in the form that has its method."""
+    method = draw(st.sampled_from(_OFTEN))
+    params = dict(draw(st.sampled_from(GOOD[method])))
+    modern = method in _MODERN_ONLY or (method not in _HANDSHAKE_ONLY and draw(st.integers(0, 2)) == 0)
+    meta: dict[str, Any] = {}
+    if draw(st.booleans()):
+        meta["progressToken"] = draw(_GOOD_TOKENS)
+    if modern:
+        meta |= {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}}
+        if draw(st.booleans()):
+            meta |= {LOG_KEY: "notice", "io.modelcontextprotocol/clientInfo": {"name": "m", "version": "1"}}
+    if meta:
+        params["_meta"] = meta
+    return {"jsonrpc": "2.0", "id": draw(IDS), "method": method, "params": params}
+
+
+@st.composite
+def any_requests(draw: st.DrawFn) -> dict[str, Any]:
+    """A request, seldom a good one."""
+    method = draw(st.sampled_from(sorted(PARAMS)))
     params = draw(st.sampled_from(PARAMS[method]))
     form = draw(st.sampled_from(_FORMS))
     meta: dict[str, Any] = {}
-    if draw(st.booleans()):
-        meta["progressToken"] = draw(_TOKENS)
     if draw(st.integers(0, 2)) == 0:
+        meta["progressToken"] = draw(_TOKENS)
+    if draw(st.integers(0, 3)) == 0:
         meta[LOG_KEY] = draw(_LEVELS)
     if form in {"modern", "no capabilities", "strange version"}:
         meta[VERSION_KEY] = MODERN if form != "strange version" else "v9"
@@ -142,4 +184,6 @@ oddities = st.sampled_from(
         b"\xff",
     ]
 )
-batches = st.lists(requests() | requests() | notifications | cancellations, min_size=1, max_size=5)
+batches = st.lists(
+    good_requests() | good_requests() | any_requests() | notifications | cancellations, min_size=1, max_size=5
+)

@@ -174,8 +174,9 @@ def test_a_lifespan_that_never_closes_is_cancelled(box, caplog) -> None:
 def test_others_can_wait_for_the_lifespan(box) -> None:
     lifespan = Lifespan(fail=1)
     crew = loop_crew(box, lifespan=lifespan.open)
-    with pytest.raises(LifespanFailed):
+    with pytest.raises(LifespanFailed) as failed:
         crew.lifespan_value()
+    assert isinstance(failed.value.__cause__, ValueError)
     values = []
     threads = [threading.Thread(target=lambda: values.append(crew.lifespan_value())) for _ in range(5)]
     for thread in threads:

@@ -115,7 +115,7 @@ def test_one_about_to_get_a_condition_s_lock_had_better_not_be_hit() -> None:
 def test_a_handler_s_lock_left_behind_is_given_back() -> None:
     handler = logging.Handler()
     record = logging.makeLogRecord({})
-    mended = threading.Event()
+    came_up, mended = threading.Event(), threading.Event()
     leave = threading.Lock()
     leave.acquire()
 
@@ -123,6 +123,7 @@ def test_a_handler_s_lock_left_behind_is_given_back() -> None:
         try:
             handler.handle(record)
         except WorkerKilled:
+            came_up.set()
             leave.acquire()
             mend()
             mended.set()
@@ -132,7 +133,8 @@ def test_a_handler_s_lock_left_behind_is_given_back() -> None:
     standing(runner, Footing.FRAGILE)
     inject(runner.thread.ident)
     handler.release()
-    # It came up right after the lock was had: nobody else gets it now.
+    # It comes up right after the lock is had: nobody else gets it then.
+    assert came_up.wait(PATIENCE)
     other = threading.Thread(target=handler.acquire, daemon=True)
     other.start()
     leave.release()

@@ -153,6 +153,12 @@ class Ledger(Generic[Subject]):
             del self._due[call.deadline]
         call.deadline = None
 
+    def time_left(self, call: Call[Subject], now: float) -> float | None:
+        """Seconds until a call is due, at least a hair; None if it has no deadline."""
+        if call.deadline is None:
+            return None
+        return max(self._due[call.deadline][call.ref] - now, 0.001)
+
     @property
     def next_deadline(self) -> float | None:
         """When the first open call is due, in the clock's seconds."""

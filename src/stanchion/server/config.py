@@ -37,6 +37,10 @@ class Config(Struct, frozen=True, kw_only=True):
     """Of these, for one principal. Default: the connection's share."""
     callback_timeout: float = 300.0
     """Seconds one callback may run, unless its registration says otherwise."""
+    elicitation_timeout: float = 60.0
+    """Seconds a client has to answer what a callback asks it. They do not count as the callback's own time."""
+    sealed_state_ttl: float = 600.0
+    """Seconds a question may take to come back answered (revision 2026-07-28)."""
     kill_grace: float = 0.1
     """Seconds to wait for killed work to end before it is written off."""
     stall_limit: float = 1.0
@@ -56,6 +60,39 @@ class Config(Struct, frozen=True, kw_only=True):
     """Bytes waiting for a client that does not read; above it, no more of its messages are read."""
     max_result_bytes: int | None = None
     """Longest text of one result; what is longer is cut, with a note. Default: no limit."""
+
+    max_body_bytes: int = 16 * MIB
+    """Longest body of an HTTP request; a longer one is answered 413 while it arrives."""
+    body_timeout: float = 30.0
+    """Seconds the body of an HTTP request may take to arrive."""
+    head_timeout: float = 10.0
+    """Seconds the head of an HTTP request may take to arrive (`stanchion run --http`)."""
+    max_header_bytes: int = 64 * 1024
+    """Bytes in all headers of an HTTP request together."""
+    max_headers: int = 100
+    """Headers of an HTTP request."""
+    allowed_hosts: tuple[str, ...] = ()
+    """`Host` names that HTTP clients may use, with a port or for any. Default: on a loopback address its names alone, else all; `*` for all."""
+    allowed_origins: tuple[str, ...] = ()
+    """Web origins that may ask, besides those on an allowed host; `*` for all."""
+    keep_alive: float = 15.0
+    """Seconds an HTTP stream is quiet before a comment shows that it lives."""
+    reader_timeout: float = 60.0
+    """Seconds an HTTP client may leave what it is sent unread before it is cut off."""
+    session_idle: float = 1800.0
+    """Seconds without a call or an open stream after which a session ends (handshake revisions over HTTP)."""
+    max_sessions: int = 10_000
+    """Sessions at once; for one more, the one that is idle longest ends, and if none is, the newcomer is answered 503."""
+    event_store_messages: int = 256
+    """Messages kept for each stream of a session, for clients that lost it."""
+    event_store_bytes: int = MIB
+    """Bytes kept for each stream of a session; the newest message is kept whatever its size."""
+    event_store_streams: int = 16
+    """Ended streams of a session that can still be resumed."""
+    event_store_seconds: float = 300.0
+    """Seconds an ended stream can still be resumed."""
+    reconnect_after: float = 1.0
+    """Seconds a client is told to wait before it resumes a stream."""
 
     page_size: int = 1000
     """Entries in one page of a list."""
@@ -115,6 +152,13 @@ class Config(Struct, frozen=True, kw_only=True):
             "max_batch",
             "max_outbox_bytes",
             "max_result_bytes",
+            "max_body_bytes",
+            "max_header_bytes",
+            "max_headers",
+            "max_sessions",
+            "event_store_messages",
+            "event_store_bytes",
+            "event_store_streams",
             "page_size",
             "max_client_capabilities",
             "max_listeners",
@@ -123,11 +167,19 @@ class Config(Struct, frozen=True, kw_only=True):
         return [(name, value) for name in names if (value := getattr(self, name)) is not None]
 
     def _spans(self) -> list[tuple[str, float]]:
-        names = ("callback_timeout", "kill_grace", "stall_limit", "list_changed_window")
+        names = (
+            "callback_timeout",
+            "elicitation_timeout",
+            "sealed_state_ttl",
+            "kill_grace",
+            "stall_limit",
+            "list_changed_window",
+        )
         return [(name, getattr(self, name)) for name in names]
 
     def _waits(self) -> list[tuple[str, float]]:
-        return [("drain", self.drain), ("busy_retry_after", self.busy_retry_after)]
+        names = ("drain", "busy_retry_after", "reconnect_after")
+        return [(name, getattr(self, name)) for name in names]
 
     def _shares(self) -> list[str]:
         pairs = (
@@ -146,6 +198,11 @@ class Config(Struct, frozen=True, kw_only=True):
             faults.append(f"notices_per_second must be more than 0, not {self.notices_per_second}")
         if self.log_level not in LOG_LEVELS:
             faults.append(f"log_level must be one of {', '.join(LOG_LEVELS)}, not {self.log_level!r}")
+        faults.extend(
+            f"{name} must be a tuple of texts, not one text"
+            for name in ("allowed_hosts", "allowed_origins")
+            if isinstance(getattr(self, name), str)
+        )
         unknown = [feature for feature in self.offers if feature not in FEATURES]
         if unknown:
             faults.append(f"offers must name only {', '.join(FEATURES)}, not {', '.join(map(repr, unknown))}")

@@ -6,12 +6,12 @@ matter; a new effect is a type error there until it is.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from msgspec import Struct
 
-from stanchion.server.ports import Job
-from stanchion.wire.jsonrpc import Answer, Notification, Ref
+from stanchion.server.ports import Job, Said, Unsaid
+from stanchion.wire.jsonrpc import Answer, Notification, Ref, Request
 
 
 class Reply(Struct, frozen=True):
@@ -37,11 +37,19 @@ class Fail(Struct, frozen=True):
 
 
 class Push(Struct, frozen=True):
-    """Send a notice to a connection; *related* is the request it belongs to, if any."""
+    """Send a notice or a request of ours to a connection; *related* is the client's request it belongs to, if any."""
 
     connection: Hashable
-    notice: Notification
+    notice: Notification | Request
     related: Ref | None = None
+
+
+class Deliver(Struct, frozen=True):
+    """Tell a waiting callback what became of its question."""
+
+    deliver: Callable[[str, Said | Unsaid], None]
+    id: str
+    answer: Said | Unsaid
 
 
 class Dispatch(Struct, frozen=True):
@@ -63,4 +71,4 @@ class Emit(Struct, frozen=True):
     fields: dict[str, object]
 
 
-Effect = Reply | Return | Fail | Push | Dispatch | Kill | Emit
+Effect = Reply | Return | Fail | Push | Deliver | Dispatch | Kill | Emit

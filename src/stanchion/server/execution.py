@@ -22,6 +22,7 @@ from stanchion.machines.calls import Call, Ledger, State
 from stanchion.registry.authorizer import Allow, Ask, Authorizer, Deny, Principal, ToolCall, Verdict
 from stanchion.registry.errors import describe_faults
 from stanchion.server import refusals
+from stanchion.server.asks import Asks
 from stanchion.server.config import Config
 from stanchion.server.effects import Dispatch, Effect, Emit, Fail, Kill, Reply, Return
 from stanchion.server.ports import (
@@ -37,20 +38,30 @@ from stanchion.server.ports import (
     Judged,
     Killed,
     Missing,
+    NeedsInput,
     Outcome,
     ReadResource,
     Rejected,
     RunTool,
+    StateRejected,
     Told,
+    Unaskable,
     UnknownToolReply,
     Value,
     Work,
 )
 from stanchion.server.refusals import Refusal
-from stanchion.wire.errors import InternalError, InvalidParams, McpError, ResourceNotFound, UnknownTool
+from stanchion.wire.errors import (
+    InternalError,
+    InvalidParams,
+    McpError,
+    MissingCapability,
+    ResourceNotFound,
+    UnknownTool,
+)
 from stanchion.wire.jsonrpc import Ref, Response
-from stanchion.wire.model import Implementation, TextContent
-from stanchion.wire.revisions import CacheHint, complete
+from stanchion.wire.model import Implementation, JsonObject, TextContent
+from stanchion.wire.revisions import CacheHint, complete, interim
 
 
 class Policy(Struct, frozen=True):
@@ -90,6 +101,7 @@ class Execution:
         """
         self.ledger: Ledger[Errand] = Ledger()
         self.admission = Admission(config.max_in_flight, self._share)
+        self.asks = Asks(config, self.ledger)
         self._config = config
         self._policy = policy
         self._server = server
@@ -110,7 +122,10 @@ class Execution:
         due = self.ledger.next_deadline
         if self._ending:
             write_off = next(iter(self._ending.values()))
-            return write_off if due is None else min(due, write_off)
+            due = write_off if due is None else min(due, write_off)
+        if len(self.asks):
+            asked = self.asks.next_deadline
+            due = asked if due is None or (asked is not None and asked < due) else due
         return due
 
     # -- beginning
@@ -217,11 +232,22 @@ class Execution:
             case Completed(fields):
                 self.succeed(call, fields, out)
             case Value(value) if call.id is None:
-                if self.ledger.close(call.ref) is not None:
+                if self._close(call.ref, out) is not None:
                     out.append(Return(call.ref, value))
             case Missing():
                 uri = errand.work.uri if isinstance(errand.work, ReadResource) else ""
                 self.fail(call, ResourceNotFound(uri), out, kind="not_found")
+            case NeedsInput(requests, state):
+                self._interim(call, requests, state, out)
+            case StateRejected(text):
+                self.fail(call, InvalidParams(text), out, kind="invalid_arguments")
+            case Unaskable(required, text):
+                missing: McpError = (
+                    MissingCapability(required) if call.profile.modern else InternalError(text)
+                )
+                self._tell(
+                    call, text, missing, out, kind="unaskable", is_tool=is_tool and not call.profile.modern
+                )
             case Told(text):
                 self._tell(call, text, InternalError(text), out, kind="tool_error", is_tool=is_tool)
             case Rejected(faults):
@@ -260,7 +286,7 @@ class Execution:
         self, call: OpenCall, fields: dict[str, object], out: list[Effect], cache: CacheHint | None = None
     ) -> None:
         """Close a call with a result."""
-        if self.ledger.close(call.ref) is None:
+        if self._close(call.ref, out) is None:
             return
         if call.id is None:
             # A crew that renders what was wanted as it is: nobody shall wait for the rest.
@@ -272,9 +298,24 @@ class Execution:
                 Reply(call.ref, Response(call.id, complete(fields, call.profile, self._server, cache)))
             )
 
+    def _interim(
+        self, call: OpenCall, requests: dict[str, JsonObject], state: str, out: list[Effect]
+    ) -> None:
+        """Close a call with what its client must answer before it can be made again (2026-07-28)."""
+        if self._close(call.ref, out) is not None and call.id is not None:
+            fields: dict[str, object] = {"inputRequests": requests, "requestState": state}
+            out.append(Reply(call.ref, Response(call.id, interim(fields, self._server))))
+
+    def _close(self, ref: Ref, out: list[Effect]) -> OpenCall | None:
+        """End a call in the ledger, and with it whatever it asked its client."""
+        call = self.ledger.close(ref)
+        if call is not None and len(self.asks):
+            self.asks.withdraw(ref, out)
+        return call
+
     def fail(self, call: OpenCall, error: McpError, out: list[Effect], *, kind: str = "invalid") -> None:
         """Close a call with an error."""
-        if self.ledger.close(call.ref) is None:
+        if self._close(call.ref, out) is None:
             return
         if call.id is None:
             out.append(Fail(call.ref, kind, str(error)))
@@ -314,12 +355,13 @@ class Execution:
         if call is None:
             return
         was = call.state
-        self.ledger.close(ref)
+        self._close(ref, out)
         out.append(Fail(ref, "cancelled", "cancelled") if call.id is None else Reply(ref, None))
         self._end_work(call.ref, was, now, out)
 
     def expire(self, now: float, out: list[Effect]) -> None:
         """End the calls whose time is over, and write off work that did not end when told."""
+        self.asks.expire(now, out)
         for call in self.ledger.expired(now):
             was, seconds = call.state, call.deadline
             assert seconds is not None

@@ -296,6 +296,9 @@ class Handlers:
             transport=client.transport,
             connection=client.connection,
             client_info=info,
+            abilities=_abilities(client, meta),
+            state=getattr(asked.params, "request_state", None) if call.profile.modern else None,
+            responses=getattr(asked.params, "input_responses", None) if call.profile.modern else None,
             meta=None if asked.params.meta is UNSET else asked.params.meta,
             wants_progress=call.token is not None,
             log_floor=floor,
@@ -310,3 +313,12 @@ class Handlers:
         if meta is None or meta.log_level is UNSET:
             return len(LOG_LEVELS)
         return LOG_LEVELS.index(meta.log_level)
+
+
+def _abilities(client: Client, meta: Meta | None) -> JsonObject | None:
+    """What this request's client can be asked: told on the request itself, or at the handshake, never both (B9)."""
+    if not client.has_channel:
+        return None
+    if meta is not None and meta.client_capabilities is not UNSET:
+        return meta.client_capabilities
+    return client.abilities

@@ -37,7 +37,7 @@ from stanchion.server.handlers import Asked, Handlers
 from stanchion.server.methods import CANCELLED, HEAD, META, METHODS, Method
 from stanchion.server.notices import Notices
 from stanchion.server.offers import Offers
-from stanchion.server.ports import Finished, Isolation, Logged, LoopStalled, Progressed
+from stanchion.server.ports import Finished, Isolation, Logged, LoopStalled, Progressed, Questioned
 from stanchion.wire.errors import InvalidParams, InvalidRequest, McpError, MethodNotFound, Refused
 from stanchion.wire.jsonrpc import (
     Batch,
@@ -66,6 +66,8 @@ class Statistics(Struct, frozen=True):
     """Work told to end that has not reported yet."""
     listeners: int
     batch_parts: int
+    questions: int
+    """What callbacks have asked clients and is not answered."""
 
 
 class Kernel:
@@ -129,6 +131,8 @@ class Kernel:
                 self._notices.progressed(event, out)
             case Logged():
                 self._notices.logged(event, out)
+            case Questioned():
+                self._execution.asks.questioned(event, now, out)
             case Cancelled(ref):
                 self._cancel(ref, now, out)
             case Opened():
@@ -187,6 +191,7 @@ class Kernel:
             ending=execution.ending,
             listeners=len(self._handlers.listeners),
             batch_parts=len(self._batches),
+            questions=len(execution.asks),
         )
 
     # -- connections
@@ -227,8 +232,8 @@ class Kernel:
             case Batch(items):
                 self._batch(ref, client, items, now, out)
             case Response() | Failure():
-                # Nothing was asked of this client.
-                out.append(Emit("stray_response", {}))
+                if not self._execution.asks.answered(client.connection, message, now, out):
+                    out.append(Emit("stray_response", {}))
                 out.append(Reply(ref, None))
             case _:
                 assert_never(message)

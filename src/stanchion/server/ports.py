@@ -49,6 +49,12 @@ class Facts(Struct, frozen=True, kw_only=True):
     meta: Raw | None = None
     """``params._meta`` as the client sent it."""
     wants_progress: bool = False
+    abilities: JsonObject | None = None
+    """What the client declared that it can do; None if nothing is known, or it has no channel."""
+    state: str | None = None
+    """The sealed state that came with a retry (2026-07-28)."""
+    responses: dict[str, object] | None = None
+    """Answers that came with it, by the keys of the questions."""
     log_floor: int = 0
     """Index in ``LOG_LEVELS`` below which log messages are not wanted; past its end, none are."""
 
@@ -139,6 +145,26 @@ class Explained(Struct, frozen=True):
     text: str | None
 
 
+class NeedsInput(Struct, frozen=True):
+    """The callback has questions that the client must answer before it can go on (2026-07-28)."""
+
+    requests: dict[str, JsonObject]
+    state: str
+
+
+class StateRejected(Struct, frozen=True):
+    """The state that came with a retry is not one that was given for this request; nothing ran."""
+
+    text: str
+
+
+class Unaskable(Struct, frozen=True):
+    """The callback wants to ask what the client did not declare it can be asked."""
+
+    required: JsonObject
+    text: str
+
+
 class Told(Struct, frozen=True):
     """The author's own words for the model (``ToolError``)."""
 
@@ -162,7 +188,20 @@ class Killed(Struct, frozen=True):
     """The work ended because it was told to."""
 
 
-Outcome = Completed | Value | Missing | Judged | Explained | Told | Rejected | Broke | Killed
+Outcome = (
+    Completed
+    | Value
+    | Missing
+    | Judged
+    | Explained
+    | NeedsInput
+    | StateRejected
+    | Unaskable
+    | Told
+    | Rejected
+    | Broke
+    | Killed
+)
 
 
 class Finished(Struct, frozen=True):
@@ -191,13 +230,37 @@ class Logged(Struct, frozen=True):
     logger: str | None = None
 
 
+class Said(Struct, frozen=True):
+    """A client's answer to a question."""
+
+    result: Raw
+
+
+class Unsaid(Struct, frozen=True):
+    """A question got no answer."""
+
+    why: str
+
+
+class Questioned(Struct, frozen=True):
+    """A callback asks its client something, and waits (handshake revisions)."""
+
+    ref: Ref
+    id: str
+    """The request's id; unguessable."""
+    method: str
+    params: Raw
+    deliver: Callable[[str, Said | Unsaid], None]
+    """Takes the id and the answer; must not block."""
+
+
 class LoopStalled(Struct, frozen=True):
     """A callback loop stood still for *seconds* and was replaced."""
 
     seconds: float
 
 
-Report = Finished | Progressed | Logged | LoopStalled
+Report = Finished | Progressed | Logged | Questioned | LoopStalled
 
 
 class Mailbox(Protocol):

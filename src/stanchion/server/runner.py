@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Final, assert_never
 
-from stanchion.server.effects import Dispatch, Effect, Emit, Fail, Kill, Push, Reply, Return
+from stanchion.server.effects import Deliver, Dispatch, Effect, Emit, Fail, Kill, Push, Reply, Return
 from stanchion.server.events import Closed, Event, Stopping
 from stanchion.server.kernel import Kernel
 from stanchion.server.observers import Observers
@@ -121,6 +121,8 @@ class Runner:
                         self._deliver(sink, effect)
                 case Push():
                     self._push(effect)
+                case Deliver(deliver, ident, answer):
+                    deliver(ident, answer)
                 case Kill(ref):
                     self._kills.append(ref)
                 case Emit(name, fields):

@@ -11,6 +11,7 @@
     │   └── ResourceNotFound          -32002 for the handshake revisions
     ├── InternalError         -32603  our fault, told without detail
     │   └── Refused                   a block of B6's form: busy, unavailable, timed out
+    ├── HeaderMismatch        -32020  2026-07-28 only, over HTTP
     ├── MissingCapability     -32021  2026-07-28 only
     └── UnsupportedVersion    -32022  2026-07-28 only
 
@@ -106,6 +107,12 @@ class Refused(InternalError):
 
     def __init__(self, message: str, block: Mapping[str, object]) -> None:
         super().__init__(message, data=dict(block))
+
+
+class HeaderMismatch(McpError):
+    """A header that mirrors the body is missing, malformed or says something else (2026-07-28, basic/transports)."""
+
+    code = -32020
 
 
 class MissingCapability(McpError):

@@ -72,20 +72,27 @@ class ListParams(Params, frozen=True, kw_only=True):
     cursor: str | None = None
 
 
-class CallToolParams(Params, frozen=True, kw_only=True):
+class Retried(Params, frozen=True, kw_only=True):
+    """Params of the methods that may be answered ``input_required`` (2026-07-28, basic/patterns/mrtr)."""
+
+    input_responses: dict[str, object] | None = None
+    request_state: str | None = None
+
+
+class CallToolParams(Retried, frozen=True, kw_only=True):
     """``tools/call`` (server/tools)."""
 
     name: str
     arguments: JsonObject | None = None
 
 
-class ReadResourceParams(Params, frozen=True, kw_only=True):
+class ReadResourceParams(Retried, frozen=True, kw_only=True):
     """``resources/read``, ``resources/subscribe`` and ``resources/unsubscribe`` (server/resources)."""
 
     uri: str
 
 
-class GetPromptParams(Params, frozen=True, kw_only=True):
+class GetPromptParams(Retried, frozen=True, kw_only=True):
     """``prompts/get`` (server/prompts)."""
 
     name: str

@@ -225,6 +225,11 @@ class CacheHint(Struct, frozen=True):
     scope: Literal["public", "private"] = "private"
 
 
+def interim(fields: dict[str, object], server: Implementation) -> dict[str, object]:
+    """*fields* as a result that asks for input (2026-07-28): never to be kept, so without cache hints (K2)."""
+    return {**fields, "resultType": "input_required", "_meta": {SERVER_INFO: server}}
+
+
 def complete(
     fields: dict[str, object], profile: Profile, server: Implementation, cache: CacheHint | None = None
 ) -> dict[str, object]:

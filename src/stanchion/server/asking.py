@@ -1,0 +1,214 @@
+"""Asking the client from inside a callback, in both eras.
+
+Owns the callback's side: what it has asked so far in this run, the answers it was given, and the effects it had done once.
+
+In the handshake revisions a question is a request of ours; the callback waits, and goes on where it stands. In 2026-07-28 a
+server asks nobody: the first unanswered question ends the run with ``input_required``, everything known so far travels to
+the client in a sealed state, and the retry runs the callback again from its top, with the answers in hand. So a callback
+that asks must come to the same questions again, and what it does before its last one is done in every round; ``once`` is for
+effects that must not be.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import hashlib
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from stanchion.server.ports import (
+    Facts,
+    GetPrompt,
+    Mailbox,
+    Questioned,
+    ReadResource,
+    RunTool,
+    Said,
+    Unsaid,
+    Work,
+)
+from stanchion.server.questions import AskFailed, CannotAsk, Question, Unfit, lacking
+from stanchion.wire.codec import encode_value
+from stanchion.wire.jsonrpc import Ref
+from stanchion.wire.model import JsonObject
+
+
+class InputNeeded(BaseException):
+    """Ends a run that waits for answers (2026-07-28). Not an ``Exception``, so that a callback's own net lets it pass."""
+
+    def __init__(self, requests: dict[str, JsonObject], state: str) -> None:
+        super().__init__("input required")
+        self.requests = requests
+        self.state = state
+
+
+class StateRefused(Exception):
+    """The state that came with a retry is not one that we gave for this request. The text is safe to show."""
+
+
+class Sealer(Protocol):
+    """Makes states that clients can carry but neither read nor change."""
+
+    def seal(self, payload: bytes, purpose: bytes, principal: str) -> str:
+        """Seal a payload for one request of one principal."""
+
+    def unseal(self, state: str, purpose: bytes, principal: str) -> bytes:
+        """Open a state.
+
+        Raises:
+            StateRefused: It is not one that was sealed for this.
+        """
+
+
+class _Kept(Struct):
+    """What a sealed state holds."""
+
+    answers: dict[str, JsonObject] = {}
+    once: dict[str, Any] = {}
+
+
+_KEPT: Final = msgspec.json.Decoder(_Kept)
+
+
+class Asker:
+    """The questions of one call."""
+
+    def __init__(
+        self, ref: Ref, facts: Facts, work: Work | None, mailbox: Mailbox, sealer: Sealer | None
+    ) -> None:
+        self._ref = ref
+        self._facts = facts
+        self._work = work
+        self._mailbox = mailbox
+        self._sealer = sealer
+        self._kept = self._restore()
+        self._open: dict[str, concurrent.futures.Future[JsonObject]] = {}
+        self._cancelled = False
+
+    # -- what both eras share
+
+    def memo(self) -> dict[str, Any]:
+        """Results of effects done once, by their keys."""
+        return self._kept.once
+
+    def known(self, questions: Mapping[str, Question]) -> dict[str, Any]:
+        """The answers there are already, read; one that does not fit is asked for again."""
+        answers = {}
+        for key, question in questions.items():
+            given = self._kept.answers.get(key)
+            if given is None:
+                continue
+            try:
+                answers[key] = question.read(given)
+            except Unfit:
+                del self._kept.answers[key]
+        return answers
+
+    def check(self, questions: Mapping[str, Question]) -> None:
+        """See that the client can be asked.
+
+        Raises:
+            CannotAsk: It did not declare it, or has no channel.
+        """
+        for question in questions.values():
+            missing = lacking(question.needs, self._facts.abilities)
+            if missing:
+                raise CannotAsk(missing)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a question is waited for (handshake revisions) or ends the run (2026-07-28)."""
+        return not self._facts.profile.modern
+
+    # -- 2026-07-28
+
+    def needed(self, questions: Mapping[str, Question]) -> InputNeeded:
+        """What ends the run, so that the client can be asked."""
+        requests: dict[str, JsonObject] = {
+            key: {"method": one.method, "params": one.params} for key, one in questions.items()
+        }
+        state = self._sealed(msgspec.json.encode(self._kept))
+        return InputNeeded(requests, state)
+
+    def _restore(self) -> _Kept:
+        facts = self._facts
+        kept = _Kept({}, {})
+        if facts.state is not None:
+            if self._sealer is None:
+                raise StateRefused("requestState is not one of this server's")
+            kept = _KEPT.decode(self._sealer.unseal(facts.state, purpose_of(self._work), self._principal))
+        for key, answer in (facts.responses or {}).items():
+            if isinstance(answer, dict):
+                kept.answers[key] = answer
+        return kept
+
+    def _sealed(self, payload: bytes) -> str:
+        if self._sealer is None:
+            raise AskFailed("This server has no keys to ask with.")
+        return self._sealer.seal(payload, purpose_of(self._work), self._principal)
+
+    @property
+    def _principal(self) -> str:
+        principal = self._facts.principal
+        return "" if principal is None else f"{principal.kind}:{principal.name}"
+
+    # -- handshake revisions
+
+    def post(self, question: Question) -> concurrent.futures.Future[JsonObject]:
+        """Put a question to the client; its answer to come."""
+        ident = f"ask-{secrets.token_urlsafe(18)}"
+        future: concurrent.futures.Future[JsonObject] = concurrent.futures.Future()
+        self._open[ident] = future
+        if self._cancelled:
+            self.close()
+        else:
+            params = encode_value(question.params)
+            self._mailbox.post(Questioned(self._ref, ident, question.method, params, self._deliver))
+        return future
+
+    def read(self, question: Question, answer: JsonObject) -> Any:
+        """An answer that has come.
+
+        Raises:
+            AskFailed: It is none to this question.
+        """
+        try:
+            return question.read(answer)
+        except Unfit as error:
+            raise AskFailed(f"The client's answer does not fit the question: {error}.") from None
+
+    def close(self) -> None:
+        """The call is over: whoever still waits for an answer is told so."""
+        self._cancelled = True
+        for ident in list(self._open):
+            self._deliver(ident, Unsaid("the call was cancelled"))
+
+    def _deliver(self, ident: str, answer: Said | Unsaid) -> None:
+        future = self._open.pop(ident, None)
+        if future is None or future.done():
+            return
+        if isinstance(answer, Said):
+            try:
+                future.set_result(msgspec.json.decode(answer.result, type=dict))
+            except msgspec.DecodeError:
+                future.set_exception(AskFailed("The client's answer is no object."))
+        else:
+            future.set_exception(AskFailed(f"The client was asked and did not answer: {answer.why}."))
+
+
+def purpose_of(work: Work | None) -> bytes:
+    """A digest of the request that a state belongs to: a state given for one call opens no other (checklist R8)."""
+    match work:
+        case RunTool(tool, arguments):
+            told: object = ["tools/call", tool.name, arguments]
+        case ReadResource(_, uri):
+            told = ["resources/read", uri]
+        case GetPrompt(prompt, arguments):
+            told = ["prompts/get", prompt.name, arguments]
+        case _:
+            told = [type(work).__name__]
+    return hashlib.sha256(msgspec.json.encode(told, order="deterministic")).digest()
