@@ -1,7 +1,7 @@
 # Everything runs in virtual environments that are made here: a fresh clone needs make and Python 3.11 or newer.
 #
 #   make install      the virtual environment
-#   make node         the npm packages that tests/clients drives
+#   make node         the npm packages that tests/clients and tests/conformance drive
 #   make run          the tour
 #   make test         the suite
 #   make test-all     the suite on every Python found
@@ -18,7 +18,7 @@ OTHER_PYTHONS = 3.11 3.12 3.13
 BIN = .venv/bin
 RUNNABLE = .venv/.runnable
 READY = .venv/.ready
-CLIENTS = tests/clients/node_modules/.ready
+NODE = tests/clients/node_modules/.ready tests/conformance/node_modules/.ready
 FORMATTED = src tests examples benchmarks .ci
 
 .PHONY: install node run test test-all test-others check format bench wheel-check clean
@@ -26,16 +26,16 @@ FORMATTED = src tests examples benchmarks .ci
 
 install: $(READY)
 
-node: $(CLIENTS)
+node: $(NODE)
 
 run: $(RUNNABLE)
 	@$(BIN)/python examples/tour.py
 
-test: $(READY) $(CLIENTS)
+test: $(READY) $(NODE)
 	@$(BIN)/pytest $(PYTEST_ARGS)
 
 # The interpreters that the main environment does not have; test-all adds the main one.
-test-others: $(CLIENTS)
+test-others: $(NODE)
 	@bash .ci/test_others $(OTHER_PYTHONS)
 
 test-all: test-others
@@ -70,10 +70,10 @@ $(READY): $(RUNNABLE)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-# The published TypeScript clients, for tests/clients. Node and npm come from a wheel of the dev extra.
-$(CLIENTS): tests/clients/package.json $(wildcard tests/clients/package-lock.json) | $(READY)
-	@$(BIN)/python .ci/npm.py install --prefix tests/clients --no-save --no-audit --no-fund --loglevel=error
+# The published TypeScript clients and the conformance suite. Node and npm come from a wheel of the dev extra.
+$(NODE): %/node_modules/.ready: %/package.json %/package-lock.json | $(READY)
+	@$(BIN)/python .ci/npm.py install --prefix $* --no-save --no-audit --no-fund --loglevel=error
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-3.* build dist tests/clients/node_modules .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-3.* build dist tests/*/node_modules .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -7,18 +7,20 @@ URIs and texts are the suite's (`@modelcontextprotocol/conformance`).
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 from typing import NoReturn
 
 from stanchion import Context, Stanchion, ToolError, allow
 from stanchion.content import Audio, EmbeddedResource, Image, Message, Text
 
-# The smallest PNG (one red pixel) and the smallest WAV (one silent sample).
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+# The smallest PNG (one transparent pixel) and the smallest WAV (a header and no samples).
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
+    "0000000b49444154789c6360000200000500017a5eab3f0000000049454e44ae426082"
 )
-SILENCE = base64.b64decode("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=")
+SILENCE = bytes.fromhex(
+    "524946462400000057415645666d74201000000001000100401f0000401f0000010008006461746100000000"
+)
 
 app = Stanchion("conformance", server_version="1.0", authorizer=lambda _: allow())
 

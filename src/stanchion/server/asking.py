@@ -12,25 +12,13 @@ effects that must not be.
 from __future__ import annotations
 
 import concurrent.futures
-import hashlib
 import secrets
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any
 
 import msgspec
-from msgspec import Struct
 
-from stanchion.server.ports import (
-    Facts,
-    GetPrompt,
-    Mailbox,
-    Questioned,
-    ReadResource,
-    RunTool,
-    Said,
-    Unsaid,
-    Work,
-)
+from stanchion.server.ports import Facts, Kept, Mailbox, Questioned, Said, Unsaid
 from stanchion.server.questions import AskFailed, CannotAsk, Question, Unfit, lacking
 from stanchion.wire.codec import encode_value
 from stanchion.wire.jsonrpc import Ref
@@ -40,52 +28,21 @@ from stanchion.wire.model import JsonObject
 class InputNeeded(BaseException):
     """Ends a run that waits for answers (2026-07-28). Not an ``Exception``, so that a callback's own net lets it pass."""
 
-    def __init__(self, requests: dict[str, JsonObject], state: str) -> None:
+    def __init__(self, requests: dict[str, JsonObject], kept: bytes) -> None:
         super().__init__("input required")
         self.requests = requests
-        self.state = state
-
-
-class StateRefused(Exception):
-    """The state that came with a retry is not one that we gave for this request. The text is safe to show."""
-
-
-class Sealer(Protocol):
-    """Makes states that clients can carry but neither read nor change."""
-
-    def seal(self, payload: bytes, purpose: bytes, principal: str) -> str:
-        """Seal a payload for one request of one principal."""
-
-    def unseal(self, state: str, purpose: bytes, principal: str) -> bytes:
-        """Open a state.
-
-        Raises:
-            StateRefused: It is not one that was sealed for this.
-        """
-
-
-class _Kept(Struct):
-    """What a sealed state holds."""
-
-    answers: dict[str, JsonObject] = {}
-    once: dict[str, Any] = {}
-
-
-_KEPT: Final = msgspec.json.Decoder(_Kept)
+        self.kept = kept
 
 
 class Asker:
     """The questions of one call."""
 
-    def __init__(
-        self, ref: Ref, facts: Facts, work: Work | None, mailbox: Mailbox, sealer: Sealer | None
-    ) -> None:
+    def __init__(self, ref: Ref, facts: Facts, mailbox: Mailbox) -> None:
         self._ref = ref
         self._facts = facts
-        self._work = work
         self._mailbox = mailbox
-        self._sealer = sealer
-        self._kept = self._restore()
+        kept = facts.kept
+        self._kept = Kept({}, {}) if kept is None else Kept(dict(kept.answers), dict(kept.once))
         self._open: dict[str, concurrent.futures.Future[JsonObject]] = {}
         self._cancelled = False
 
@@ -131,30 +88,7 @@ class Asker:
         requests: dict[str, JsonObject] = {
             key: {"method": one.method, "params": one.params} for key, one in questions.items()
         }
-        state = self._sealed(msgspec.json.encode(self._kept))
-        return InputNeeded(requests, state)
-
-    def _restore(self) -> _Kept:
-        facts = self._facts
-        kept = _Kept({}, {})
-        if facts.state is not None:
-            if self._sealer is None:
-                raise StateRefused("requestState is not one of this server's")
-            kept = _KEPT.decode(self._sealer.unseal(facts.state, purpose_of(self._work), self._principal))
-        for key, answer in (facts.responses or {}).items():
-            if isinstance(answer, dict):
-                kept.answers[key] = answer
-        return kept
-
-    def _sealed(self, payload: bytes) -> str:
-        if self._sealer is None:
-            raise AskFailed("This server has no keys to ask with.")
-        return self._sealer.seal(payload, purpose_of(self._work), self._principal)
-
-    @property
-    def _principal(self) -> str:
-        principal = self._facts.principal
-        return "" if principal is None else f"{principal.kind}:{principal.name}"
+        return InputNeeded(requests, msgspec.json.encode(self._kept))
 
     # -- handshake revisions
 
@@ -198,17 +132,3 @@ class Asker:
                 future.set_exception(AskFailed("The client's answer is no object."))
         else:
             future.set_exception(AskFailed(f"The client was asked and did not answer: {answer.why}."))
-
-
-def purpose_of(work: Work | None) -> bytes:
-    """A digest of the request that a state belongs to: a state given for one call opens no other (checklist R8)."""
-    match work:
-        case RunTool(tool, arguments):
-            told: object = ["tools/call", tool.name, arguments]
-        case ReadResource(_, uri):
-            told = ["resources/read", uri]
-        case GetPrompt(prompt, arguments):
-            told = ["prompts/get", prompt.name, arguments]
-        case _:
-            told = [type(work).__name__]
-    return hashlib.sha256(msgspec.json.encode(told, order="deterministic")).digest()

@@ -8,7 +8,7 @@ stands still. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import cast
+from typing import Any, cast
 
 from msgspec import Raw
 
@@ -26,7 +26,7 @@ Deliverer = Callable[[str, Said | Unsaid], None]
 class Asks:
     """The questions that clients have not answered."""
 
-    def __init__(self, config: Config, ledger: Ledger[object]) -> None:
+    def __init__(self, config: Config, ledger: Ledger[Any]) -> None:
         self._timeout = config.elicitation_timeout
         self._ledger = ledger
         self._questions: Questions[Deliverer] = Questions()

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import assert_never
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from stanchion.machines.admission import Admission
 from stanchion.machines.calls import Call, Ledger, State
@@ -43,7 +43,6 @@ from stanchion.server.ports import (
     ReadResource,
     Rejected,
     RunTool,
-    StateRejected,
     Told,
     Unaskable,
     UnknownToolReply,
@@ -51,6 +50,7 @@ from stanchion.server.ports import (
     Work,
 )
 from stanchion.server.refusals import Refusal
+from stanchion.server.sealing import Sealing
 from stanchion.wire.errors import (
     InternalError,
     InvalidParams,
@@ -60,7 +60,7 @@ from stanchion.wire.errors import (
     UnknownTool,
 )
 from stanchion.wire.jsonrpc import Ref, Response
-from stanchion.wire.model import Implementation, JsonObject, TextContent
+from stanchion.wire.model import Implementation, Retried, TextContent
 from stanchion.wire.revisions import CacheHint, complete, interim
 
 
@@ -89,7 +89,12 @@ class Execution:
     """The calls under way."""
 
     def __init__(
-        self, config: Config, policy: Policy, server: Implementation, isolations: frozenset[Isolation]
+        self,
+        config: Config,
+        policy: Policy,
+        server: Implementation,
+        isolations: frozenset[Isolation],
+        sealing: Sealing | None,
     ) -> None:
         """Set up.
 
@@ -98,6 +103,7 @@ class Execution:
             policy: Whose word decides.
             server: Who we are, for results that say so.
             isolations: The kinds of worker there are.
+            sealing: Seals what the rounds of a request have in common; without it nothing can be asked for.
         """
         self.ledger: Ledger[Errand] = Ledger()
         self.admission = Admission(config.max_in_flight, self._share)
@@ -105,6 +111,7 @@ class Execution:
         self._config = config
         self._policy = policy
         self._server = server
+        self._sealing = sealing
         self._isolations = isolations
         self._principal_share = config.principal_share
         self._connection_share = config.connection_share
@@ -199,7 +206,7 @@ class Execution:
             self._judged(call, verdict, now, out)
         else:
             self.admission.release(ref)
-            self._settle(call, outcome, out)
+            self._settle(call, outcome, now, out)
 
     def _judged(self, call: OpenCall, verdict: Verdict, now: float, out: list[Effect]) -> None:
         errand = call.subject
@@ -214,7 +221,10 @@ class Execution:
             case Deny(hide=True):
                 name = errand.work.tool.name
                 out.append(
-                    Emit("call_denied", {"method": call.method, "of": _subject(errand.work), "hidden": True})
+                    Emit(
+                        "call_denied",
+                        {"method": call.method, "of": refusals.subject_of(errand.work), "hidden": True},
+                    )
                 )
                 self.fail(call, UnknownTool(name), out)
             case Deny(reason):
@@ -224,7 +234,7 @@ class Execution:
             case _:
                 assert_never(verdict)
 
-    def _settle(self, call: OpenCall, outcome: Outcome, out: list[Effect]) -> None:
+    def _settle(self, call: OpenCall, outcome: Outcome, now: float, out: list[Effect]) -> None:
         errand = call.subject
         assert errand is not None
         is_tool = isinstance(errand.work, RunTool)
@@ -237,10 +247,8 @@ class Execution:
             case Missing():
                 uri = errand.work.uri if isinstance(errand.work, ReadResource) else ""
                 self.fail(call, ResourceNotFound(uri), out, kind="not_found")
-            case NeedsInput(requests, state):
-                self._interim(call, requests, state, out)
-            case StateRejected(text):
-                self.fail(call, InvalidParams(text), out, kind="invalid_arguments")
+            case NeedsInput():
+                self._interim(call, errand, outcome, now, out)
             case Unaskable(required, text):
                 missing: McpError = (
                     MissingCapability(required) if call.profile.modern else InternalError(text)
@@ -251,7 +259,7 @@ class Execution:
             case Told(text):
                 self._tell(call, text, InternalError(text), out, kind="tool_error", is_tool=is_tool)
             case Rejected(faults):
-                error = InvalidParams(describe_faults(_subject(errand.work), faults))
+                error = InvalidParams(describe_faults(refusals.subject_of(errand.work), faults))
                 if isinstance(errand.work, ReadResource):
                     # A variable that does not fit its type means that the URI names nothing.
                     self.fail(call, ResourceNotFound(errand.work.uri), out, kind="not_found")
@@ -261,7 +269,9 @@ class Execution:
                 if isinstance(errand.work, ExplainUnknownTool):
                     self.fail(call, UnknownTool(errand.work.name), out)
                     return
-                text = f"Something went wrong inside {_subject(errand.work)} (reference {reference})."
+                text = (
+                    f"Something went wrong inside {refusals.subject_of(errand.work)} (reference {reference})."
+                )
                 self._tell(call, text, InternalError(text), out, kind="raised", is_tool=is_tool)
             case Explained(text):
                 name = errand.work.name if isinstance(errand.work, ExplainUnknownTool) else ""
@@ -298,12 +308,30 @@ class Execution:
                 Reply(call.ref, Response(call.id, complete(fields, call.profile, self._server, cache)))
             )
 
+    def resume(self, errand: Errand, retried: Retried, now: float) -> Errand:
+        """The errand of a request that may be a retry, with what its earlier rounds left.
+
+        Raises:
+            InvalidParams: Its state is none that was given for this request.
+        """
+        if retried.request_state is None and not retried.input_responses:
+            return errand
+        if self._sealing is None:
+            raise InvalidParams("This server gave no requestState")
+        kept = self._sealing.open(
+            retried.request_state, retried.input_responses, errand.work, errand.facts.principal, now
+        )
+        return structs.replace(errand, facts=structs.replace(errand.facts, kept=kept))
+
     def _interim(
-        self, call: OpenCall, requests: dict[str, JsonObject], state: str, out: list[Effect]
+        self, call: OpenCall, errand: Errand, needed: NeedsInput, now: float, out: list[Effect]
     ) -> None:
         """Close a call with what its client must answer before it can be made again (2026-07-28)."""
-        if self._close(call.ref, out) is not None and call.id is not None:
-            fields: dict[str, object] = {"inputRequests": requests, "requestState": state}
+        if self._sealing is None or call.id is None:
+            self.fail(call, InternalError("This server can't ask for input"), out, kind="unaskable")
+        elif self._close(call.ref, out) is not None:
+            state = self._sealing.seal(needed, errand.work, errand.facts.principal, now)
+            fields: dict[str, object] = {"inputRequests": needed.requests, "requestState": state}
             out.append(Reply(call.ref, Response(call.id, interim(fields, self._server))))
 
     def _close(self, ref: Ref, out: list[Effect]) -> OpenCall | None:
@@ -334,7 +362,10 @@ class Execution:
         errand = call.subject
         work = errand.work if errand is not None else None
         out.append(
-            Emit(f"call_{refusal.code}", {"method": call.method, "of": _subject(work), **refusal.fields})
+            Emit(
+                f"call_{refusal.code}",
+                {"method": call.method, "of": refusals.subject_of(work), **refusal.fields},
+            )
         )
         if call.id is not None and isinstance(work, RunTool):
             typed = work.tool.output_schema is not None and call.profile.admits_output(
@@ -386,18 +417,3 @@ class Execution:
 
     def _share(self, holder: Hashable) -> int:
         return self._principal_share if isinstance(holder, Principal) else self._connection_share
-
-
-def _subject(work: Work | None) -> str:
-    """What a text for the client calls the thing that was to be run."""
-    match work:
-        case RunTool(tool):
-            return f"tool {tool.name!r}"
-        case ReadResource():
-            return "the resource"
-        case ExplainUnknownTool() | None:
-            return "the server"
-        case Authorize():
-            return "the authorizer"
-        case _:
-            return "the prompt" if type(work).__name__ == "GetPrompt" else "the completion"

@@ -39,6 +39,7 @@ from stanchion.wire.model import (
     Params,
     PromptReference,
     ReadResourceParams,
+    Retried,
     SetLevelParams,
 )
 from stanchion.wire.revisions import Profile
@@ -129,7 +130,7 @@ class Handlers:
         if tool is None:
             self._execution.unknown_tool(asked.call, params.name, facts, asked.now, asked.out)
         else:
-            self._run_tool(asked.call, tool, params.arguments, facts, asked.now, asked.out)
+            self._run_tool(asked.call, tool, params.arguments, facts, asked.now, asked.out, retried=params)
 
     def _run_tool(
         self,
@@ -141,6 +142,7 @@ class Handlers:
         out: list[Effect],
         *,
         raw: bool = False,
+        retried: Retried | None = None,
     ) -> None:
         arguments, faults = tool.prepare(arguments)
         work = RunTool(tool, arguments)
@@ -150,7 +152,7 @@ class Handlers:
         elif faults:
             self._execution.reject(call, work, describe_faults(f"tool {tool.name!r}", faults), out)
         else:
-            self._execution.begin(call, errand, now, out)
+            self._begin_errand(call, errand, retried, now, out)
 
     def _read_resource(self, asked: Asked[ReadResourceParams]) -> None:
         params = asked.params
@@ -190,7 +192,20 @@ class Handlers:
 
     def _begin(self, asked: Asked[Any], work: Work, entry: Any) -> None:
         self._open(asked)
-        self._execution.begin(asked.call, self._errand(work, entry, self._facts(asked)), asked.now, asked.out)
+        errand = self._errand(work, entry, self._facts(asked))
+        retried = asked.params if isinstance(asked.params, Retried) else None
+        self._begin_errand(asked.call, errand, retried, asked.now, asked.out)
+
+    def _begin_errand(
+        self, call: OpenCall, errand: Errand, retried: Retried | None, now: float, out: list[Effect]
+    ) -> None:
+        if retried is not None and call.profile.modern:
+            try:
+                errand = self._execution.resume(errand, retried, now)
+            except InvalidParams as error:
+                self._execution.fail(call, error, out)
+                return
+        self._execution.begin(call, errand, now, out)
 
     def _errand(self, work: Work, entry: Any, facts: Facts, *, raw: bool = False) -> Errand:
         timeout = self._config.callback_timeout if entry.timeout is None else entry.timeout
@@ -296,9 +311,7 @@ class Handlers:
             transport=client.transport,
             connection=client.connection,
             client_info=info,
-            abilities=_abilities(client, meta),
-            state=getattr(asked.params, "request_state", None) if call.profile.modern else None,
-            responses=getattr(asked.params, "input_responses", None) if call.profile.modern else None,
+            abilities=_abilities(call.profile, client, meta),
             meta=None if asked.params.meta is UNSET else asked.params.meta,
             wants_progress=call.token is not None,
             log_floor=floor,
@@ -315,10 +328,8 @@ class Handlers:
         return LOG_LEVELS.index(meta.log_level)
 
 
-def _abilities(client: Client, meta: Meta | None) -> JsonObject | None:
-    """What this request's client can be asked: told on the request itself, or at the handshake, never both (B9)."""
-    if not client.has_channel:
-        return None
-    if meta is not None and meta.client_capabilities is not UNSET:
-        return meta.client_capabilities
-    return client.abilities
+def _abilities(profile: Profile, client: Client, meta: Meta | None) -> JsonObject | None:
+    """What this request's client can be asked: told on the request itself or at the handshake, as the era has it (B9)."""
+    if profile.modern:
+        return None if meta is None or meta.client_capabilities is UNSET else meta.client_capabilities
+    return client.abilities if client.has_channel else None

@@ -38,6 +38,7 @@ from stanchion.server.methods import CANCELLED, HEAD, META, METHODS, Method
 from stanchion.server.notices import Notices
 from stanchion.server.offers import Offers
 from stanchion.server.ports import Finished, Isolation, Logged, LoopStalled, Progressed, Questioned
+from stanchion.server.sealing import Sealing
 from stanchion.wire.errors import InvalidParams, InvalidRequest, McpError, MethodNotFound, Refused
 from stanchion.wire.jsonrpc import (
     Batch,
@@ -81,6 +82,7 @@ class Kernel:
         *,
         instructions: str | None = None,
         policy: Policy | None = None,
+        sealing: Sealing | None = None,
         isolations: frozenset[Isolation] = frozenset({"task", "thread", "inline"}),
     ) -> None:
         """Set up.
@@ -91,6 +93,7 @@ class Kernel:
             server: Who we are.
             instructions: How to use this server, for the model.
             policy: Whose word decides.
+            sealing: Seals what the rounds of a request have in common (2026-07-28).
             isolations: The kinds of worker that the shell has.
         """
         policy = policy or Policy()
@@ -101,7 +104,7 @@ class Kernel:
         self._batches = Batches()
         self._parts = 0
         self._offers = Offers(registry, config, server, instructions, guarded=guarded)
-        self._execution = Execution(config, policy, server, isolations)
+        self._execution = Execution(config, policy, server, isolations, sealing)
         self._handlers = Handlers(config, self._offers, self._execution, self._clients, guarded=guarded)
         self._notices = Notices(
             config, self._offers, self._execution.ledger, self._clients, self._handlers.listeners

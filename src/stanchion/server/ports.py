@@ -36,6 +36,15 @@ Isolation = Literal["task", "thread", "process", "inline"]
 UnknownToolReply = Callable[[str], str | None]
 
 
+class Kept(Struct):
+    """What travels with the client from one round of a request to the next, sealed (2026-07-28)."""
+
+    answers: dict[str, JsonObject] = {}
+    """By the keys of the questions."""
+    once: dict[str, Any] = {}
+    """Results of effects that were done, by their keys."""
+
+
 class Facts(Struct, frozen=True, kw_only=True):
     """What a callback may know about the request it serves."""
 
@@ -51,10 +60,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     wants_progress: bool = False
     abilities: JsonObject | None = None
     """What the client declared that it can do; None if nothing is known, or it has no channel."""
-    state: str | None = None
-    """The sealed state that came with a retry (2026-07-28)."""
-    responses: dict[str, object] | None = None
-    """Answers that came with it, by the keys of the questions."""
+    kept: Kept | None = None
+    """What earlier rounds of this request left (2026-07-28)."""
     log_floor: int = 0
     """Index in ``LOG_LEVELS`` below which log messages are not wanted; past its end, none are."""
 
@@ -149,13 +156,10 @@ class NeedsInput(Struct, frozen=True):
     """The callback has questions that the client must answer before it can go on (2026-07-28)."""
 
     requests: dict[str, JsonObject]
-    state: str
-
-
-class StateRejected(Struct, frozen=True):
-    """The state that came with a retry is not one that was given for this request; nothing ran."""
-
-    text: str
+    kept: bytes
+    """To be sealed, and given back with the answers."""
+    nonce: bytes
+    """Random, for the sealing."""
 
 
 class Unaskable(Struct, frozen=True):
@@ -195,7 +199,6 @@ Outcome = (
     | Judged
     | Explained
     | NeedsInput
-    | StateRejected
     | Unaskable
     | Told
     | Rejected

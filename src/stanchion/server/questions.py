@@ -265,7 +265,7 @@ def _flattened(schema: JsonObject) -> JsonObject:
 def _field(name: str, schema: Any) -> JsonObject:
     """One field; that it may be left out is said by ``required``, not by admitting null."""
     field: JsonObject = dict(schema) if isinstance(schema, dict) else {}
-    arms = [arm for arm in field.get("anyOf", ()) if arm != {"type": "null"}]  # type: ignore[attr-defined]  # a list
+    arms = [arm for arm in field.get("anyOf", ()) if arm != {"type": "null"}]
     if len(arms) == 1:
         field = {**{key: value for key, value in field.items() if key != "anyOf"}, **arms[0]}
     kind = field.get("type")

@@ -6,11 +6,20 @@ Owns the texts and the block's shape. For ``tools/call`` a refusal is an ordinar
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, assert_never
 
 from msgspec import Struct
 
 from stanchion.machines.admission import Busy
+from stanchion.server.ports import (
+    Authorize,
+    Complete,
+    ExplainUnknownTool,
+    GetPrompt,
+    ReadResource,
+    RunTool,
+    Work,
+)
 from stanchion.wire.errors import McpError, Refused
 from stanchion.wire.model import TextContent
 from stanchion.wire.revisions import Profile
@@ -101,3 +110,22 @@ def authorization_required(detail: str) -> Refusal:
 
 NOT_ASKABLE: Final = "client cannot be asked"
 NO_AUTHORIZER: Final = "no authorizer configured"
+
+
+def subject_of(work: Work | None) -> str:
+    """What a text for the client calls the thing that was to be run."""
+    match work:
+        case RunTool(tool):
+            return f"tool {tool.name!r}"
+        case ReadResource():
+            return "the resource"
+        case ExplainUnknownTool() | None:
+            return "the server"
+        case Authorize():
+            return "the authorizer"
+        case GetPrompt():
+            return "the prompt"
+        case Complete():
+            return "the completion"
+        case _:
+            assert_never(work)

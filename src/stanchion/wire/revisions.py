@@ -80,6 +80,9 @@ class Profile(Struct, frozen=True, kw_only=True):
     """Log messages only to requests that name a level (2026-07-28); else to connections from a level up."""
     result_type: bool = False
     cache_hints: bool = False
+    primes: bool = False
+    """A streamed response begins with an event that only has an id, for resuming (2025-11-25; older clients may try to
+    read its empty data as a message)."""
     listens: bool = False
     """Changes reach only those who listen for them; else every connection."""
     resource_not_found: int = -32002
@@ -187,11 +190,12 @@ _2025_06_18: Final = structs.replace(
     resource_links=True,
     completion_context=True,
 )
-_2025_11_25: Final = structs.replace(_2025_06_18, revision="2025-11-25", null_id=False, icons=True)
+_2025_11_25: Final = structs.replace(_2025_06_18, revision="2025-11-25", null_id=False, icons=True, primes=True)
 _2026_07_28: Final = structs.replace(
     _2025_11_25,
     revision="2026-07-28",
     modern=True,
+    primes=False,
     methods=_SHARED | {"server/discover", "subscriptions/listen"},
     structured="any",
     log_by_request=True,
