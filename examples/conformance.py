@@ -16,6 +16,7 @@ from typing import Any, Literal
 from conformance_plain import app as plain  # type: ignore[import-not-found]  # beside this file
 
 from stanchion import Context, Stanchion
+from stanchion.asking import Elicit, Roots, Sample
 
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
@@ -26,10 +27,11 @@ app: Stanchion = plain
 
 
 @dataclass
-class Reply:
-    """A free text."""
+class User:
+    """Who the person is and how to reach them."""
 
-    response: str
+    username: str
+    email: str
 
 
 @dataclass
@@ -111,8 +113,8 @@ async def test_sampling(prompt: str, ctx: Context) -> str:
 
 @app.tool
 async def test_elicitation(message: str, ctx: Context) -> str:
-    """Ask the person for a text."""
-    answer = await ctx.elicit(message, Reply, key="reply")
+    """Ask the person who they are."""
+    answer = await ctx.elicit(message, User, key="user")
     return f"User response: {answer.action}, {answer.content}"
 
 
@@ -183,8 +185,6 @@ async def test_input_required_result_tampered_state(ctx: Context) -> str:
 @app.tool
 async def test_input_required_result_multiple_inputs(ctx: Context) -> str:
     """Ask for three things at once."""
-    from stanchion.asking import Elicit, Roots, Sample
-
     answers = await ctx.ask(
         {
             "user_name": Elicit("What is your name?", Name),
@@ -208,8 +208,6 @@ async def test_input_required_result_multi_round(ctx: Context) -> str:
 @app.tool
 async def test_input_required_result_capabilities(ctx: Context) -> str:
     """Ask for whatever the client says it can give."""
-    from stanchion.asking import Elicit, Sample
-
     declared = ctx.meta.get(CAPABILITIES, {})
     asks: dict[str, Elicit | Sample] = {}
     if "elicitation" in declared:

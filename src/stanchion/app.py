@@ -20,7 +20,9 @@ from stanchion.registry.registry import Registry
 from stanchion.runtime import Server
 from stanchion.server.config import Config
 from stanchion.server.ports import Isolation, Lifespan, Observer, UnknownToolReply
-from stanchion.serving import run_stdio
+from stanchion.serving import run_http, run_stdio
+from stanchion.transports.asgi import AsgiApp
+from stanchion.transports.http_endpoint import Identify
 from stanchion.wire.model import Icon
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,6 +56,7 @@ class Stanchion:
         config: Config | None = None,
         lifespan: AppLifespan | None = None,
         observer: Observer | None = None,
+        state_keys: Mapping[str, bytes] | None = None,
         names: Literal["lenient", "strict"] = "lenient",
     ) -> None:
         """Set up; nothing runs yet.
@@ -68,6 +71,8 @@ class Stanchion:
             config: Options.
             lifespan: What callbacks need while they run; also by the decorator ``lifespan``.
             observer: Is told of each event (name, fields), off the protocol loop.
+            state_keys: Keys of 32 bytes by their ids, newest first, that seal what a client carries between the rounds of
+                a request (2026-07-28). Default: one made at start, so that a restart voids what is under way.
             names: ``strict`` refuses tool names that some known client can't take as they are.
         """
         self.name = name
@@ -81,6 +86,7 @@ class Stanchion:
         self._unknown_tool_reply = unknown_tool_reply
         self._lifespan = lifespan
         self._observer = observer
+        self._state_keys = state_keys
         self._places: dict[tuple[str, str], str] = {}
 
     # -- what is on offer
@@ -343,14 +349,42 @@ class Stanchion:
             config=config or self.config,
             lifespan=self._open_lifespan(),
             observer=self._observer,
+            state_keys=self._state_keys,
         )
 
-    def run(self, *, debug: bool = False) -> None:
-        """Serve one client over stdin and stdout until it goes, or SIGINT or SIGTERM comes.
+    def asgi(
+        self,
+        *,
+        path: str = "/mcp",
+        sse: bool = False,
+        identify: Identify | None = None,
+        config: Config | None = None,
+    ) -> AsgiApp:
+        """This app as an ASGI callable, to be served by any ASGI server or mounted in another app.
+
+        It starts with the host's lifespan, or where that is not passed on (Starlette runs none of a mounted app) with the
+        first request. To start and end it with the host, hand over its context manager ``.lifespan``, as in
+        ``Starlette(lifespan=mcp.lifespan)``; the decorator ``app.lifespan`` is something else.
+
+        Args:
+            path: Where the endpoint is, below the mount.
+            sse: Serve the transport of 2024-11-05 as well, on ``/sse`` and ``/messages/``.
+            identify: Who the host proved a caller to be, from ASGI's scope. A session belongs to who opened it.
+            config: In place of the app's.
+        """
+        return AsgiApp(lambda: self.server(config=config), path=path, sse=sse, identify=identify)
+
+    def run(
+        self, *, http: str | None = None, sse: bool = False, insecure: bool = False, debug: bool = False
+    ) -> None:
+        """Serve until SIGINT or SIGTERM comes: over stdin and stdout one client, until it goes, or over HTTP many.
 
         In a file that ``stanchion run`` loads this does nothing: the command serves.
 
         Args:
+            http: ``HOST:PORT`` to serve HTTP clients at, on ``/mcp``; a port alone means 127.0.0.1.
+            sse: Over HTTP, serve the transport of 2024-11-05 as well.
+            insecure: Over HTTP, serve other machines, though nothing proves who they are.
             debug: Show where a failed start comes from.
 
         Raises:
@@ -358,7 +392,10 @@ class Stanchion:
         """
         if sys._getframe(1).f_globals.get("__name__") == LOADED_AS:  # noqa: SLF001 - the one way to know the caller
             return
-        run_stdio(lambda: self.server(use_uvloop=True), debug=debug)
+        if http is None:
+            run_stdio(lambda: self.server(use_uvloop=True), debug=debug)
+        else:
+            run_http(lambda: self.server(use_uvloop=True), http, sse=sse, insecure=insecure, debug=debug)
 
     def _open_lifespan(self) -> Lifespan | None:
         given = self._lifespan

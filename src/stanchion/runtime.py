@@ -6,6 +6,7 @@ Owns the choice of crews and nothing else; it is here because a server may not k
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from stanchion.server.config import Config
 from stanchion.server.errors import CannotStart
 from stanchion.server.ports import Clock, Crew, Isolation, Lifespan, Mailbox
 from stanchion.server.server import BaseServer
+from stanchion.wire.seal import KEY_BYTES
 from stanchion.workers.execution import LifespanFailed
 from stanchion.workers.inline import InlineCrew
 from stanchion.workers.loop import LoopCrew
@@ -26,17 +28,30 @@ __all__ = ["ANONYMOUS", "DEFAULT", "Server"]
 class Server(BaseServer):
     """An MCP server over a registry, for programs that embed one. See ``BaseServer`` for all of its names."""
 
-    def __init__(self, registry: Registry, *, use_uvloop: bool = False, **options: Any) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        use_uvloop: bool = False,
+        state_keys: Mapping[str, bytes] | None = None,
+        **options: Any,
+    ) -> None:
         """Set up; nothing runs yet.
 
         Args:
             registry: What is on offer.
             use_uvloop: Run the callback loop on uvloop, if it is installed.
+            state_keys: Keys of 32 bytes by their ids, newest first, that seal what a client carries between the rounds of
+                a request (2026-07-28). Default: one made now, so that a restart voids what is under way.
             **options: As for ``BaseServer``, but for the crews.
+
+        Raises:
+            ValueError: A key is none; the text says which.
         """
         self._use_uvloop = use_uvloop
         self._tasks: LoopCrew | None = None
-        super().__init__(registry, crews=self._make_crews, **options)
+        keys = {"start": secrets.token_bytes(KEY_BYTES)} if state_keys is None else state_keys
+        super().__init__(registry, crews=self._make_crews, state_keys=keys, **options)
 
     async def prepare(self) -> None:
         """Enter the lifespan now and not with the first callback. Call it on the protocol loop, once running.

@@ -16,7 +16,9 @@ from contextlib import contextmanager
 from typing import Final, NoReturn
 
 from stanchion.runtime import Server
+from stanchion.transports.asgi import AsgiApp
 from stanchion.transports.guard import StdoutGuard
+from stanchion.transports.http_server import listen, serve
 from stanchion.transports.stdio import serve_stdio
 
 SWITCH_INTERVAL: Final = 0.0002
@@ -43,6 +45,53 @@ def run_stdio(make: Callable[[], Server], *, debug: bool = False) -> None:
                 runner.run(serve_stdio(server, guard))
         except (RuntimeError, ValueError, TypeError) as error:
             refuse(error, debug=debug)
+
+
+def run_http(
+    make: Callable[[], Server],
+    address: str,
+    *,
+    sse: bool = False,
+    insecure: bool = False,
+    debug: bool = False,
+) -> None:
+    """Serve HTTP clients until SIGINT or SIGTERM comes.
+
+    Args:
+        make: Makes the server.
+        address: ``HOST:PORT``, or a port alone for this machine's own clients.
+        sse: Serve the transport of 2024-11-05 as well.
+        insecure: Other machines may be served, though nothing proves who they are.
+        debug: Show where a failed start comes from.
+
+    Raises:
+        SystemExit: With code 2 and a sentence on stderr: the server can't start.
+    """
+    with _own_process(debug=debug):
+        try:
+            host, port = split_address(address)
+            server = make()
+            with listen(host, port, insecure=insecure) as listener:
+                name = f"[{host}]" if ":" in host else host
+                sys.stderr.write(f"stanchion: serving on http://{name}:{listener.getsockname()[1]}/mcp\n")
+                sys.stderr.flush()
+                app = AsgiApp(lambda: server, sse=sse)
+                with asyncio.Runner(loop_factory=loop_factory()) as runner:
+                    runner.run(serve(app, listener, server.config))
+        except (RuntimeError, ValueError, TypeError) as error:
+            refuse(error, debug=debug)
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """``HOST:PORT``, ``[HOST]:PORT``, ``:PORT`` or ``PORT`` as host and port.
+
+    Raises:
+        ValueError: It is none of these. The text is one sentence.
+    """
+    host, _, port = address.rpartition(":")
+    if not (port.isascii() and port.isdecimal() and int(port) < 1 << 16):
+        raise ValueError(f"{address!r} is no address to serve on; write HOST:PORT, such as 127.0.0.1:8000")
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

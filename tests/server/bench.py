@@ -14,8 +14,8 @@ from stanchion.registry.authorizer import Allow, Verdict
 from stanchion.registry.registry import Registry
 from stanchion.server.config import Config
 from stanchion.server.effects import Effect
+from stanchion.server.errands import Policy
 from stanchion.server.events import Called, Cancelled, Closed, Event, Opened, Received, Stopping
-from stanchion.server.execution import Policy
 from stanchion.server.kernel import Kernel
 from stanchion.server.ports import Completed, Finished, Job, Judged, Logged, Outcome, Progressed
 from stanchion.wire.codec import Codec

@@ -16,8 +16,8 @@ from stanchion.machines.clients import ANONYMOUS, DEFAULT
 from stanchion.registry.authorizer import Allow, Ask, Deny, Principal
 from stanchion.registry.errors import Fault
 from stanchion.registry.features import Prompt, Resource, Tool
+from stanchion.server.errands import Policy
 from stanchion.server.events import Cancelled, Changed, Notified, Updated
-from stanchion.server.execution import Policy
 from stanchion.server.ports import (
     Authorize,
     Broke,

@@ -10,7 +10,7 @@ from stanchion.machines.clients import ANONYMOUS
 from stanchion.registry.authorizer import Allow, Ask, Deny, Principal
 from stanchion.registry.errors import Fault
 from stanchion.registry.features import Tool
-from stanchion.server.execution import Policy
+from stanchion.server.errands import Policy
 from stanchion.server.ports import (
     Authorize,
     Broke,

@@ -89,11 +89,11 @@ def test_each_nonce_makes_another_state() -> None:
 # -- what does not
 
 
-@pytest.mark.parametrize("bit", range(8 * len(raw(STATE))))
-def test_a_flipped_bit_is_noticed(bit: int) -> None:
-    data = bytearray(raw(STATE))
-    data[bit // 8] ^= 1 << bit % 8
-    assert why(written(bytes(data))) in {"tampered", "unknown_key"}
+def test_every_flipped_bit_is_noticed() -> None:
+    for bit in range(8 * len(raw(STATE))):
+        data = bytearray(raw(STATE))
+        data[bit // 8] ^= 1 << bit % 8
+        assert why(written(bytes(data))) in {"tampered", "unknown_key"}, bit
 
 
 @given(place=st.integers(0, len(STATE) - 1), put=st.characters())

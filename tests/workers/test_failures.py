@@ -14,7 +14,7 @@ from stanchion.server.ports import (
     Outcome,
     Value,
 )
-from stanchion.workers import execution
+from stanchion.workers import failures
 from stanchion.workers.execution import carry_out_async
 from tests.workers.carrying import both, context_for, raising, raising_with_argument, sync, task
 from tests.workers.letterbox import make_job
@@ -97,7 +97,7 @@ def test_a_runaway_recursion_is_contained() -> None:
 
 def test_a_long_traceback_is_cut(caplog) -> None:
     assert isinstance(sync(make_job(raising(ValueError("x" * 10_000_000)))), Broke)
-    assert len(caplog.text) < 2 * execution.MAX_TRACE
+    assert len(caplog.text) < 2 * failures.MAX_TRACE
 
 
 def test_an_exception_that_can_not_be_shown_is_logged_by_its_class(caplog, monkeypatch) -> None:

@@ -15,7 +15,7 @@ from msgspec import structs
 from stanchion._version import __version__
 from stanchion.cli.loading import load
 from stanchion.runtime import Server
-from stanchion.serving import run_stdio
+from stanchion.serving import refuse, run_http, run_stdio
 
 _OPTIONS: Final = ("max_in_flight", "drain")
 """Options of ``run`` that set one of the same name in ``Config``."""
@@ -40,14 +40,29 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser(
         "run",
-        help="serve a file's app to one client, over stdin and stdout",
-        description="Serve a file's app to one client, over stdin and stdout.",
+        help="serve a file's app, over stdin and stdout or over HTTP",
+        description="Serve a file's app to one client over stdin and stdout, or with --http to many.",
     )
     run.set_defaults(command=_run)
     run.add_argument(
         "file",
         metavar="FILE[:OBJECT]",
         help="a Python file, and the app in it (default: app, or the only one)",
+    )
+    run.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        help="serve HTTP clients at this address, on /mcp; a port alone means 127.0.0.1",
+    )
+    run.add_argument(
+        "--sse",
+        action="store_true",
+        help="with --http: the transport of 2024-11-05 too, on /sse and /messages/",
+    )
+    run.add_argument(
+        "--insecure",
+        action="store_true",
+        help="with --http: serve other machines, though nothing proves who they are",
     )
     run.add_argument(
         "--max-in-flight",
@@ -73,4 +88,11 @@ def _run(given: argparse.Namespace) -> None:
         config = structs.replace(app.config, **options) if options else None
         return app.server(config=config, use_uvloop=True)
 
-    run_stdio(make, debug=given.debug)
+    if given.http is not None:
+        run_http(make, given.http, sse=given.sse, insecure=given.insecure, debug=given.debug)
+    elif given.sse or given.insecure:
+        refuse(
+            ValueError("--sse and --insecure are about HTTP; say where with --http HOST:PORT"), debug=False
+        )
+    else:
+        run_stdio(make, debug=given.debug)

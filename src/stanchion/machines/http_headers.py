@@ -78,7 +78,9 @@ class Gate(Struct, frozen=True):
         """
         names = self._names(address)
         if names is not None and (host is None or not _admits(names, _HOST.fullmatch(host.lower()))):
-            return "The Host header names a host that this server does not answer to; name it in allowed_hosts"
+            return (
+                "The Host header names a host that this server does not answer to; name it in allowed_hosts"
+            )
         if origin is None or self._admits_origin(origin.lower(), names):
             return None
         return "The Origin header names an origin that may not ask this server; name it in allowed_origins"

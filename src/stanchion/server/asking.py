@@ -52,7 +52,7 @@ class Asker:
         """Results of effects done once, by their keys."""
         return self._kept.once
 
-    def known(self, questions: Mapping[str, Question]) -> dict[str, Any]:
+    def known(self, questions: Mapping[str, Question[Any]]) -> dict[str, Any]:
         """The answers there are already, read; one that does not fit is asked for again."""
         answers = {}
         for key, question in questions.items():
@@ -65,7 +65,7 @@ class Asker:
                 del self._kept.answers[key]
         return answers
 
-    def check(self, questions: Mapping[str, Question]) -> None:
+    def check(self, questions: Mapping[str, Question[Any]]) -> None:
         """See that the client can be asked.
 
         Raises:
@@ -83,7 +83,7 @@ class Asker:
 
     # -- 2026-07-28
 
-    def needed(self, questions: Mapping[str, Question]) -> InputNeeded:
+    def needed(self, questions: Mapping[str, Question[Any]]) -> InputNeeded:
         """What ends the run, so that the client can be asked."""
         requests: dict[str, JsonObject] = {
             key: {"method": one.method, "params": one.params} for key, one in questions.items()
@@ -92,7 +92,7 @@ class Asker:
 
     # -- handshake revisions
 
-    def post(self, question: Question) -> concurrent.futures.Future[JsonObject]:
+    def post(self, question: Question[Any]) -> concurrent.futures.Future[JsonObject]:
         """Put a question to the client; its answer to come."""
         ident = f"ask-{secrets.token_urlsafe(18)}"
         future: concurrent.futures.Future[JsonObject] = concurrent.futures.Future()
@@ -104,7 +104,7 @@ class Asker:
             self._mailbox.post(Questioned(self._ref, ident, question.method, params, self._deliver))
         return future
 
-    def read(self, question: Question, answer: JsonObject) -> Any:
+    def read(self, question: Question[Any], answer: JsonObject) -> Any:
         """An answer that has come.
 
         Raises:

@@ -7,19 +7,35 @@ whether the client wants it.
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from stanchion.machines.throttle import Throttle
 from stanchion.registry.authorizer import Principal
 from stanchion.registry.signature import ContextParameter
+from stanchion.server.asking import Asker
 from stanchion.server.ports import Clock, Facts, Logged, Mailbox, Progressed
+from stanchion.server.questions import (
+    Elicit,
+    Elicited,
+    ElicitUrl,
+    Question,
+    Root,
+    Roots,
+    Sample,
+    Sampled,
+    lacking,
+)
 from stanchion.wire.codec import encode_value
 from stanchion.wire.jsonrpc import Id, Ref
-from stanchion.wire.model import LOG_LEVELS, LogLevel
+from stanchion.wire.model import LOG_LEVELS, JsonObject, LogLevel
+
+Answer = TypeVar("Answer")
 
 _TRACE_KEYS: Final = ("traceparent", "tracestate", "baggage")
 
@@ -56,6 +72,8 @@ class CallContext(ContextParameter):
         self._withheld: Progressed | None = None
         self._cancelled = False
         self._lifespan = lifespan
+        self._asker: Asker | None = None
+        self._asked = 0
 
     @property
     def request_id(self) -> Id | None:
@@ -106,11 +124,17 @@ class CallContext(ContextParameter):
         """Whether the caller has given up on this call."""
         return self._cancelled
 
+    def can_ask(self, question: Question[Any]) -> bool:
+        """Whether the client declared that it can be asked this."""
+        return not lacking(question.needs, self._facts.abilities)
+
     # -- for the crew
 
     def mark_cancelled(self) -> None:
         """Let the callback see that nobody waits any more."""
         self._cancelled = True
+        if self._asker is not None:
+            self._asker.close()
 
     def flush(self) -> None:
         """Send the last progress if the limit held it back. The crew calls this before it reports the end."""
@@ -119,6 +143,28 @@ class CallContext(ContextParameter):
             self._withheld = None
 
     # -- for the faces
+
+    def _asking(self) -> Asker:
+        if self._asker is None:
+            self._asker = Asker(self._ref, self._facts, self._mailbox)
+        return self._asker
+
+    def _key(self, given: str | None) -> str:
+        """The name of a question: the same each time the callback is run, as long as it asks in the same order."""
+        self._asked += 1
+        return f"question-{self._asked}" if given is None else given
+
+    def _put(
+        self, questions: Mapping[str, Question[Any]]
+    ) -> tuple[dict[str, Any], dict[str, Future[JsonObject]]]:
+        """The answers that are there, and those to wait for; ends the run if nobody waits in this era."""
+        asker = self._asking()
+        answers = asker.known(questions)
+        missing = {key: question for key, question in questions.items() if key not in answers}
+        asker.check(missing)
+        if missing and not asker.waits:
+            raise asker.needed(missing)
+        return answers, {key: asker.post(question) for key, question in missing.items()}
 
     def _progress(self, progress: float, total: float | None, message: str | None) -> None:
         _check_progress(progress, total, message)
@@ -155,6 +201,71 @@ class CallContext(ContextParameter):
 
 class Context(CallContext):
     """The context of an ``async def`` callback: ask for it with a parameter annotated ``Context``."""
+
+    async def ask(self, questions: Mapping[str, Question[Any]]) -> dict[str, Any]:
+        """Ask the client several things at once.
+
+        In the handshake revisions this waits. In 2026-07-28 it ends the run until the client comes back with the answers;
+        the callback is then run again from its top. So come to the same questions again, and do nothing before the last
+        one that must not be done in every round; see ``once``.
+
+        Args:
+            questions: By keys of your choice, which must be the same each time the callback is run.
+
+        Returns:
+            The answers by the same keys: ``Elicited`` for forms and pages, ``Sampled``, or a list of ``Root``.
+
+        Raises:
+            CannotAsk: The client did not declare that it can be asked this.
+            AskFailed: It was asked and there is no answer.
+        """
+        answers, waited = self._put(questions)
+        for key, future in waited.items():
+            answers[key] = self._asking().read(questions[key], await asyncio.wrap_future(future))
+        return {key: answers[key] for key in questions}
+
+    async def elicit(self, message: str, form: Any, *, key: str | None = None) -> Elicited:
+        """Have a person fill in a form; see ``ask``.
+
+        Args:
+            message: What is asked, and why. No secrets, in neither direction.
+            form: A class with plain fields, or a JSON schema of such.
+            key: Names the question. Default: its place among the questions of this run.
+        """
+        return await self._ask_one(Elicit(message, form), key)
+
+    async def elicit_url(self, message: str, url: str, *, key: str | None = None) -> Elicited:
+        """Have a person open a page; a yes means opened, not done. See ``ask``."""
+        return await self._ask_one(ElicitUrl(message, url), key)
+
+    async def sample(self, messages: Any, *, key: str | None = None, **options: Any) -> Sampled:
+        """Have the client's model complete messages, or answer a text; see ``ask``, and ``Sample`` for the options."""
+        return await self._ask_one(Sample(messages, **options), key)
+
+    async def roots(self, *, key: str | None = None) -> list[Root]:
+        """The places that the client works in; see ``ask``."""
+        return await self._ask_one(Roots(), key)
+
+    async def once(self, key: str, effect: Callable[[], Any]) -> Any:
+        """Do something once, however often the callback is run, and have its result each time.
+
+        The result travels to the client and back, sealed: it must be JSON, small and no secret. If the client never comes
+        back, or comes back late, the effect stays done.
+
+        Args:
+            key: Names the effect.
+            effect: What to do; may be a coroutine function.
+        """
+        memo = self._asking().memo()
+        if key not in memo:
+            result = effect()
+            memo[key] = msgspec.to_builtins(await result if isinstance(result, Awaitable) else result)
+        return memo[key]
+
+    async def _ask_one(self, question: Question[Answer], key: str | None) -> Answer:
+        name = self._key(key)
+        answer: Answer = (await self.ask({name: question}))[name]
+        return answer
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far this call is. Silent unless the client asked for progress.
@@ -205,6 +316,41 @@ class Context(CallContext):
 
 class SyncContext(CallContext):
     """The context of a plain ``def`` callback: the same names, without ``await``."""
+
+    def ask(self, questions: Mapping[str, Question[Any]]) -> dict[str, Any]:
+        """Ask the client several things at once; see ``Context.ask``."""
+        answers, waited = self._put(questions)
+        for key, future in waited.items():
+            answers[key] = self._asking().read(questions[key], future.result())
+        return {key: answers[key] for key in questions}
+
+    def elicit(self, message: str, form: Any, *, key: str | None = None) -> Elicited:
+        """Have a person fill in a form; see ``Context.elicit``."""
+        return self._ask_one(Elicit(message, form), key)
+
+    def elicit_url(self, message: str, url: str, *, key: str | None = None) -> Elicited:
+        """Have a person open a page; see ``Context.elicit_url``."""
+        return self._ask_one(ElicitUrl(message, url), key)
+
+    def sample(self, messages: Any, *, key: str | None = None, **options: Any) -> Sampled:
+        """Have the client's model complete messages; see ``Context.sample``."""
+        return self._ask_one(Sample(messages, **options), key)
+
+    def roots(self, *, key: str | None = None) -> list[Root]:
+        """The places that the client works in; see ``Context.roots``."""
+        return self._ask_one(Roots(), key)
+
+    def once(self, key: str, effect: Callable[[], Any]) -> Any:
+        """Do something once, however often the callback is run; see ``Context.once``."""
+        memo = self._asking().memo()
+        if key not in memo:
+            memo[key] = msgspec.to_builtins(effect())
+        return memo[key]
+
+    def _ask_one(self, question: Question[Answer], key: str | None) -> Answer:
+        name = self._key(key)
+        answer: Answer = self.ask({name: question})[name]
+        return answer
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far this call is; see ``Context.progress``."""

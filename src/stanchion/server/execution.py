@@ -15,16 +15,18 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import assert_never
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from stanchion.machines.admission import Admission
-from stanchion.machines.calls import Call, Ledger, State
-from stanchion.registry.authorizer import Allow, Ask, Authorizer, Deny, Principal, ToolCall, Verdict
+from stanchion.machines.calls import Ledger, State
+from stanchion.machines.endings import Endings
+from stanchion.registry.authorizer import Allow, Ask, Deny, Principal, ToolCall, Verdict
 from stanchion.registry.errors import describe_faults
 from stanchion.server import refusals
 from stanchion.server.asks import Asks
 from stanchion.server.config import Config
 from stanchion.server.effects import Dispatch, Effect, Emit, Fail, Kill, Reply, Return
+from stanchion.server.errands import Errand, OpenCall, Policy
 from stanchion.server.ports import (
     Authorize,
     Broke,
@@ -45,9 +47,7 @@ from stanchion.server.ports import (
     RunTool,
     Told,
     Unaskable,
-    UnknownToolReply,
     Value,
-    Work,
 )
 from stanchion.server.refusals import Refusal
 from stanchion.server.sealing import Sealing
@@ -62,27 +62,6 @@ from stanchion.wire.errors import (
 from stanchion.wire.jsonrpc import Ref, Response
 from stanchion.wire.model import Implementation, Retried, TextContent
 from stanchion.wire.revisions import CacheHint, complete, interim
-
-
-class Policy(Struct, frozen=True):
-    """Whose word decides, and where it is asked."""
-
-    authorizer: Authorizer | None = None
-    authorizer_isolation: Isolation = "thread"
-    unknown_tool_reply: UnknownToolReply | None = None
-
-
-class Errand(Struct, frozen=True):
-    """What a call is to do once it may."""
-
-    work: Work
-    facts: Facts
-    isolation: Isolation
-    timeout: float
-    raw: bool = False
-
-
-OpenCall = Call[Errand]
 
 
 class Execution:
@@ -115,24 +94,20 @@ class Execution:
         self._isolations = isolations
         self._principal_share = config.principal_share
         self._connection_share = config.connection_share
-        # Work told to end that has not yet, with the time it is written off at: oldest first, as the grace is the same.
-        self._ending: dict[Ref, float] = {}
+        self._endings = Endings(config.kill_grace)
 
     @property
     def ending(self) -> int:
         """Work told to end that has not reported yet."""
-        return len(self._ending)
+        return len(self._endings)
 
     @property
     def next_deadline(self) -> float | None:
         """When something is due, in the clock's seconds."""
         due = self.ledger.next_deadline
-        if self._ending:
-            write_off = next(iter(self._ending.values()))
-            due = write_off if due is None else min(due, write_off)
-        if len(self.asks):
-            asked = self.asks.next_deadline
-            due = asked if due is None or (asked is not None and asked < due) else due
+        for other in (self._endings.next_deadline, self.asks.next_deadline):
+            if other is not None and (due is None or other < due):
+                due = other
         return due
 
     # -- beginning
@@ -199,7 +174,7 @@ class Execution:
         call = self.ledger.get(ref)
         if call is None:
             # Cancelled or timed out before: only its slot was waiting for this.
-            self._ending.pop(ref, None)
+            self._endings.ended(ref)
             self.admission.release(ref)
         elif call.state is State.AUTHORISING:
             verdict = outcome.verdict if isinstance(outcome, Judged) else Deny()
@@ -400,18 +375,13 @@ class Execution:
                 call, refusals.denied("") if was is State.AUTHORISING else refusals.timed_out(seconds), out
             )
             self._end_work(call.ref, was, now, out)
-        while self._ending:
-            ref, at = next(iter(self._ending.items()))
-            if at > now:
-                break
-            del self._ending[ref]
-            if self.admission.write_off(ref):
-                out.append(Emit("work_written_off", {"ref": ref}))
+        written_off = [ref for ref in self._endings.due(now) if self.admission.write_off(ref)]
+        out.extend(Emit("work_written_off", {"ref": ref}) for ref in written_off)
 
     def _end_work(self, ref: Ref, was: State, now: float, out: list[Effect]) -> None:
         if was in {State.AUTHORISING, State.RUNNING}:
             out.append(Kill(ref))
-            self._ending[ref] = now + self._config.kill_grace
+            self._endings.await_end(ref, now)
         else:
             self.admission.release(ref)
 

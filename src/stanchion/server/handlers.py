@@ -20,7 +20,8 @@ from stanchion.registry.errors import describe_faults
 from stanchion.registry.features import Tool
 from stanchion.server.config import Config
 from stanchion.server.effects import Effect, Emit, Push
-from stanchion.server.execution import Errand, Execution, OpenCall
+from stanchion.server.errands import Errand, OpenCall
+from stanchion.server.execution import Execution
 from stanchion.server.offers import Listing, Offers
 from stanchion.server.ports import Complete, Facts, GetPrompt, ReadResource, RunTool, Work
 from stanchion.wire.errors import InvalidParams, ResourceNotFound, UnknownPrompt

@@ -20,6 +20,7 @@ from stanchion.machines.session import Session, hear
 from stanchion.registry.registry import Registry
 from stanchion.server.config import Config
 from stanchion.server.effects import Effect, Emit, Reply
+from stanchion.server.errands import Errand, OpenCall, Policy
 from stanchion.server.events import (
     Called,
     Cancelled,
@@ -32,7 +33,7 @@ from stanchion.server.events import (
     Stopping,
     Updated,
 )
-from stanchion.server.execution import Errand, Execution, OpenCall, Policy
+from stanchion.server.execution import Execution
 from stanchion.server.handlers import Asked, Handlers
 from stanchion.server.methods import CANCELLED, HEAD, META, METHODS, Method
 from stanchion.server.notices import Notices

@@ -15,7 +15,7 @@ from stanchion.machines.clients import Clients
 from stanchion.machines.listeners import Listener, Listeners
 from stanchion.server.config import Config
 from stanchion.server.effects import Effect, Push
-from stanchion.server.execution import Errand, OpenCall
+from stanchion.server.errands import Errand, OpenCall
 from stanchion.server.offers import Offers
 from stanchion.server.ports import Logged, Progressed
 from stanchion.wire.codec import encode_value

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from stanchion.server.ports import Observer
@@ -27,8 +27,8 @@ _CLOSE_WAIT: Final = 1.0
 class Observers:
     """The observers of one server. Safe to use from any thread."""
 
-    def __init__(self) -> None:
-        self._observers: list[Observer] = []
+    def __init__(self, observers: Iterable[Observer] = ()) -> None:
+        self._observers = list(observers)
         self._queue: queue.Queue[tuple[str, Mapping[str, object]] | None] = queue.Queue(_QUEUED)
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()

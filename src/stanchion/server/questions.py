@@ -8,7 +8,7 @@ what was asked. It does not own how a question travels (``asking``, ``asks``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +18,8 @@ from stanchion.registry.errors import ToolError
 from stanchion.registry.schema import type_schema
 from stanchion.registry.validation import Compiled
 from stanchion.wire.model import JsonObject
+
+Answer_co = TypeVar("Answer_co", covariant=True)
 
 Action = Literal["accept", "decline", "cancel"]
 
@@ -43,6 +45,29 @@ class CannotAsk(ToolError):
         """
         super().__init__(f"This client can't be asked: it did not declare {', '.join(required)}.")
         self.required = required
+
+
+class Question(Protocol[Answer_co]):
+    """Something to ask a client."""
+
+    @property
+    def method(self) -> str:
+        """The request that asks it."""
+
+    @property
+    def params(self) -> JsonObject:
+        """The request's params."""
+
+    @property
+    def needs(self) -> JsonObject:
+        """The capability that a client must have declared."""
+
+    def read(self, answer: JsonObject) -> Answer_co:
+        """What a client's answer says.
+
+        Raises:
+            Unfit: It is none to this question.
+        """
 
 
 class Unfit(Exception):
@@ -220,9 +245,6 @@ class Roots:
             raise Unfit("its roots are no list of roots") from None
 
 
-Question = Elicit | ElicitUrl | Sample | Roots
-
-
 def lacking(needs: JsonObject, abilities: Mapping[str, Any] | None) -> JsonObject:
     """What of *needs* a client did not declare; empty if it can be asked.
 
@@ -246,7 +268,7 @@ def _action(answer: JsonObject) -> Action:
     action = answer.get("action")
     if action not in _ACTIONS:
         raise Unfit("its action is none of accept, decline and cancel")
-    return action  # type: ignore[return-value]  # one of the three
+    return action
 
 
 def _flattened(schema: JsonObject) -> JsonObject:
@@ -265,7 +287,8 @@ def _flattened(schema: JsonObject) -> JsonObject:
 def _field(name: str, schema: Any) -> JsonObject:
     """One field; that it may be left out is said by ``required``, not by admitting null."""
     field: JsonObject = dict(schema) if isinstance(schema, dict) else {}
-    arms = [arm for arm in field.get("anyOf", ()) if arm != {"type": "null"}]
+    union = field.get("anyOf")
+    arms = [arm for arm in union if arm != {"type": "null"}] if isinstance(union, list) else []
     if len(arms) == 1:
         field = {**{key: value for key, value in field.items() if key != "anyOf"}, **arms[0]}
     kind = field.get("type")

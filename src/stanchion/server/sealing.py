@@ -36,6 +36,15 @@ class Sealing:
         self._keys = keys
         self._offset = wall_offset
 
+    @classmethod
+    def of(cls, config: Config, keys: Mapping[str, bytes], wall_offset: float) -> Sealing:
+        """As ``Sealing``, of keys by their ids, newest first.
+
+        Raises:
+            ValueError: A key is none; the text says which.
+        """
+        return cls(config, Keyring.of(keys), wall_offset)
+
     def seal(self, outcome: NeedsInput, work: Work, principal: Principal | None, now: float) -> str:
         """The ``requestState`` for a run that needs input."""
         return seal(

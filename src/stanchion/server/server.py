@@ -22,6 +22,7 @@ from stanchion.registry.authorizer import Authorizer, Principal
 from stanchion.registry.registry import Registry
 from stanchion.registry.signature import is_async
 from stanchion.server.config import Config
+from stanchion.server.errands import Policy
 from stanchion.server.errors import CannotStart, ConnectionTaken
 from stanchion.server.events import (
     Called,
@@ -34,7 +35,6 @@ from stanchion.server.events import (
     Stopping,
     Updated,
 )
-from stanchion.server.execution import Policy
 from stanchion.server.kernel import Kernel, Statistics
 from stanchion.server.observers import Observers
 from stanchion.server.owners import RequestOwners, current_task
@@ -50,6 +50,7 @@ from stanchion.server.ports import (
 )
 from stanchion.server.protocol_loop import ProtocolLoop
 from stanchion.server.runner import Runner, Sink
+from stanchion.server.sealing import Sealing
 from stanchion.wire.jsonrpc import Answer, Inbound, Ref, undecoded
 from stanchion.wire.model import Implementation
 from stanchion.wire.revisions import PROFILES
@@ -67,6 +68,7 @@ class BaseServer:
         registry: Registry,
         *,
         crews: CrewFactory,
+        state_keys: Mapping[str, bytes],
         name: str = "stanchion",
         title: str | None = None,
         version: str | None = None,
@@ -84,6 +86,7 @@ class BaseServer:
         Args:
             registry: What is on offer. It may change at any time, from any thread.
             crews: Makes the workers.
+            state_keys: See ``wire.seal``.
             name: The server's name, as clients see it.
             title: A name for people.
             version: The server's version. Default: this package's.
@@ -103,9 +106,7 @@ class BaseServer:
         self._lifespan = lifespan
         self._authorizer = authorizer
         self._source = authorizer_source
-        self._observers = Observers()
-        if observer is not None:
-            self._observers.add(observer)
+        self._observers = Observers(() if observer is None else (observer,))
         policy = Policy(
             authorizer=authorizer,
             authorizer_isolation="task" if authorizer is not None and is_async(authorizer) else "thread",
@@ -114,7 +115,10 @@ class BaseServer:
         server = Implementation(
             name=name, version=version or __version__, title=UNSET if title is None else title
         )
-        kernel = Kernel(registry, self.config, server, instructions=instructions, policy=policy)
+        sealing = Sealing.of(self.config, state_keys, time.time() - clock())
+        kernel = Kernel(
+            registry, self.config, server, instructions=instructions, policy=policy, sealing=sealing
+        )
         self._runner = Runner(kernel, clock, self._observers)
         self._refs = itertools.count(1)
         self._names = threading.Lock()
@@ -256,7 +260,7 @@ class BaseServer:
     # -- requests
 
     def receive(self, conn_id: Hashable, messages: list[Inbound], sink: Sink) -> None:
-        """For transports, on the protocol loop: take messages, and give each end to *sink*."""
+        """For transports, on the protocol loop: take messages, give each end to *sink*."""
         events = []
         for message in messages:
             ref = Ref(next(self._refs))

@@ -35,7 +35,12 @@ class Refusal(Exception):
     """The request is refused before there is anything to answer it."""
 
     def __init__(
-        self, status: int, error: McpError | str, *, ident: Id | None = None, headers: Iterable[Header] = ()
+        self,
+        status: int,
+        error: McpError | Failure | str,
+        *,
+        ident: Id | None = None,
+        headers: Iterable[Header] = (),
     ) -> None:
         """Set up.
 
@@ -45,10 +50,14 @@ class Refusal(Exception):
             ident: The request's id, if it is known.
             headers: Further headers.
         """
-        self.error = InvalidRequest(error) if isinstance(error, str) else error
-        super().__init__(str(self.error))
+        if isinstance(error, Failure):
+            self.failure = error
+        else:
+            told = InvalidRequest(error) if isinstance(error, str) else error
+            what = ErrorObject(told.code, str(told), told.data)
+            self.failure = Failure(UNSET if ident is None else ident, what)
+        super().__init__(self.failure.error.message)
         self.status = status
-        self.ident = ident
         self.headers = tuple(headers)
 
 
@@ -144,8 +153,7 @@ class Http:
 
     async def _refuse_body(self, limit: int) -> None:
         """Say that the body is too long, then let it pass: a client that only writes would else never read that."""
-        error = InvalidRequest(f"The request's body is longer than {limit} bytes")
-        data = self.codec.encode(Failure(UNSET, ErrorObject(error.code, str(error))))
+        data = self.codec.encode(Refusal(413, f"The request's body is longer than {limit} bytes").failure)
         await self.start(413, [JSON, (b"content-length", b"%d" % len(data)), CLOSE])
         await self.write(data, more=True)
         left = _FAREWELL_BYTES
@@ -204,10 +212,7 @@ class Http:
 
     async def refuse(self, refusal: Refusal) -> None:
         """Send a refusal."""
-        error = refusal.error
-        ident = UNSET if refusal.ident is None else refusal.ident
-        data = self.codec.encode(Failure(ident, ErrorObject(error.code, str(error), error.data)))
-        await self.reply(refusal.status, data, refusal.headers)
+        await self.reply(refusal.status, self.codec.encode(refusal.failure), refusal.headers)
 
     def abort(self) -> None:
         """Cut the connection, where the HTTP server lets us; else returning without an end closes it."""

@@ -30,7 +30,6 @@ from stanchion.wire.errors import HeaderMismatch, InternalError
 from stanchion.wire.jsonrpc import (
     Answer,
     Batch,
-    ErrorObject,
     Failure,
     Id,
     Notification,
@@ -47,6 +46,8 @@ VERSION: Final = "mcp-protocol-version"
 
 PRIME_AFTER: Final = 0.25
 """Seconds without an answer after which a client that can resume is told from where (2025-11-25)."""
+
+_ENDED: Final = "The session is unknown or has ended; send initialize to begin a new one"
 
 Legacy = Request | Notification | Response | Failure | Batch
 
@@ -70,14 +71,14 @@ class LegacyHttp:
             Gone: The client has left.
         """
         ident = http.headers.get(SESSION)
-        opening = isinstance(message, Request) and message.method == "initialize"
+        opening = message if isinstance(message, Request) and message.method == "initialize" else None
         session = self.sessions.get(ident, http.principal) if ident else None
         if session is None:
-            if opening:
-                await self._open(http, message)
+            if opening is not None:
+                await self._open(http, opening)
                 return
             raise _no_session(http, message, ident)
-        if not opening:
+        if opening is None:
             _check_version(http, session, message)
         if isinstance(message, Batch) and not session.profile.batching:
             raise Refusal(400, "Batches belong to revision 2025-03-26 alone")
@@ -142,8 +143,11 @@ class LegacyHttp:
         def ended() -> None:
             del session.calls[ref]
             self.sessions.touch(session)
-            if stream.reader is None:
-                self._settle(session, exchange)
+            if exchange.streaming:
+                # Kept for a while: its client has, or can have, an id to resume it by.
+                session.streams.end(stream, self._loop.time())
+            else:
+                session.streams.drop(stream)
 
         exchange.on_done = ended
         ident = message.id if isinstance(message, Request) else None
@@ -153,15 +157,6 @@ class LegacyHttp:
         finally:
             self._leave(session, reader)
             stream.leave(reader)
-            if exchange.done:
-                self._settle(session, exchange)
-
-    def _settle(self, session: Session, exchange: Exchange) -> None:
-        """A request is over: keep its stream only if its client was told an id to resume it by."""
-        if exchange.streaming and exchange.answer is not None:
-            session.streams.end(exchange.stream, self._loop.time())
-        else:
-            session.streams.drop(exchange.stream)
 
     def _leave(self, session: Session, reader: Reader) -> None:
         reader.close()
@@ -225,7 +220,7 @@ class LegacyHttp:
             raise Refusal(400, "The Mcp-Session-Id header is missing", headers=[(b"allow", b"POST")])
         session = self.sessions.get(ident, http.principal)
         if session is None:
-            raise Refusal(404, "The session is unknown or has ended; send initialize to begin a new one")
+            raise Refusal(404, _ENDED)
         _check_version(http, session, None)
         return session
 
@@ -243,22 +238,27 @@ def _manner(
     ident_of: Callable[[int], str] | None = None,
 ) -> Manner:
     accept = http.headers.get("accept")
+    events = accepts(accept, EVENTS)
     prime = session.profile.primes and ident_of is not None
 
     def status(answer: Answer | tuple[Answer, ...]) -> int:
         return OK if session.ended else status_of(answer, session.profile)
 
-    gone = ErrorObject(InternalError.code, "The request was cancelled, or its session has ended")
-    data = http.codec.encode(Failure(ident, gone)) if ident is not None else b""
+    def unanswered() -> Refusal | None:
+        if session.ended:
+            return Refusal(404, _ENDED, ident=ident)
+        # Nothing is sent for a request that was cancelled, but HTTP wants an end: a stream without events, if it may be.
+        return None if events else Refusal(200, InternalError("The request was cancelled"), ident=ident)
+
     return Manner(
         status=status,
         json=accepts(accept, "application/json"),
-        events=accepts(accept, EVENTS),
+        events=events,
         open_after=PRIME_AFTER if prime else http.config.keep_alive,
         ident=ident_of,
         prime=prime,
         headers=headers,
-        unanswered=(200, data) if data else (202, b""),
+        unanswered=unanswered,
     )
 
 
@@ -278,9 +278,7 @@ def _no_session(http: Http, message: Legacy, ident: str | None) -> Refusal:
     """What is said to a message of no session. Clients take a 404 as the word to initialize again."""
     request = message.id if isinstance(message, Request) else None
     if ident:
-        return Refusal(
-            404, "The session is unknown or has ended; send initialize to begin a new one", ident=request
-        )
+        return Refusal(404, _ENDED, ident=request)
     text = "The Mcp-Session-Id header is missing; send initialize first"
     if isinstance(message, Request) and http.headers.get(VERSION) is None:
         # Nothing says which revision this is. A modern client must not take the answer for a legacy server's.

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from stanchion.machines.streams import Gap, Stream, Window
 from stanchion.server.effects import Fail, Reply, Return
-from stanchion.transports.http_io import Gone, Header, Http
+from stanchion.transports.http_io import Gone, Header, Http, Refusal
 from stanchion.wire.codec import Codec
 from stanchion.wire.jsonrpc import Answer, Outbound
 from stanchion.wire.sse import COMMENT, encode_event
@@ -69,7 +69,8 @@ class Reader:
     async def wait(self, seconds: float) -> bool:
         """Wait to be woken, for at most *seconds*; returns whether it was. Look first: a wake-up is not remembered."""
         loop = asyncio.get_running_loop()
-        waiter = self._waiter = loop.create_future()
+        waiter: asyncio.Future[bool] = loop.create_future()
+        self._waiter = waiter
         timer = loop.call_later(seconds, _give_up, waiter)
         try:
             return await waiter
@@ -177,6 +178,8 @@ class Manner(Struct, frozen=True):
 
     status: Callable[[Answer | tuple[Answer, ...]], int]
     """The status of an answer in JSON."""
+    unanswered: Callable[[], Refusal | None]
+    """What is said to a request that ended without an answer; None: an empty stream of events."""
     json: bool = True
     """The client takes JSON."""
     events: bool = True
@@ -188,8 +191,6 @@ class Manner(Struct, frozen=True):
     prime: bool = False
     """Begin with an event that has only an id, and say when to come back (2025-11-25)."""
     headers: tuple[Header, ...] = ()
-    unanswered: tuple[int, bytes] = (503, b"")
-    """What is said where the request ended without an answer and nothing was sent."""
 
 
 async def respond(http: Http, exchange: Exchange, reader: Reader, manner: Manner) -> None:
@@ -207,20 +208,20 @@ async def respond(http: Http, exchange: Exchange, reader: Reader, manner: Manner
     as_json = await _await_choice(exchange, reader, manner)
     if reader.gone:
         raise Gone
-    if as_json:
-        if exchange.answer is None:
-            status, data = manner.unanswered
-            await http.reply(status, data, manner.headers)
-        else:
-            data = http.codec.encode(exchange.answer)
-            await http.reply(manner.status(exchange.answer), data, manner.headers)
+    if exchange.done and exchange.answer is None and not len(exchange.stream.window):
+        refusal = manner.unanswered()
+        if refusal is not None:
+            await http.refuse(refusal)
+            return
+        as_json = False
+    if as_json and exchange.answer is not None:
+        data = http.codec.encode(exchange.answer)
+        await http.reply(manner.status(exchange.answer), data, manner.headers)
         return
     exchange.commit()
     first = b""
-    if manner.prime and manner.ident is not None:
-        first = encode_event(
-            b"", ident=manner.ident(0), retry=round(http.config.reconnect_after * 1000)
-        )
+    if manner.prime and manner.ident is not None and not exchange.done:
+        first = encode_event(b"", ident=manner.ident(0), retry=round(http.config.reconnect_after * 1000))
     await http.start(200, [*EVENT_HEADERS, *manner.headers])
     await write_events(http, exchange.stream, reader, ident=manner.ident, first=first)
 

@@ -60,7 +60,17 @@ class Parser:
         max_bytes: Longest event.
     """
 
-    __slots__ = ("_bytes", "_data", "_event", "_ident", "_max_bytes", "_rest", "_retry", "_started", "comments")
+    __slots__ = (
+        "_bytes",
+        "_data",
+        "_event",
+        "_ident",
+        "_max_bytes",
+        "_rest",
+        "_retry",
+        "_started",
+        "comments",
+    )
 
     def __init__(self, max_bytes: int = 16 * 1024 * 1024) -> None:
         self.comments = 0
@@ -69,7 +79,10 @@ class Parser:
         self._rest = b""
         self._started = False
         self._ident: str | None = None
-        self._clear()
+        self._data: list[str] = []
+        self._event = ""
+        self._retry: int | None = None
+        self._bytes = 0
 
     def feed(self, chunk: bytes) -> list[Event]:
         """Take the next bytes and return the events that end in them. An event that is never ended is never given."""
@@ -116,10 +129,7 @@ class Parser:
     def _dispatch(self, events: list[Event]) -> None:
         if self._data and self._bytes <= self._max_bytes:
             events.append(Event("\n".join(self._data), self._event or "message", self._ident, self._retry))
-        self._clear()
-
-    def _clear(self) -> None:
-        self._data: list[str] = []
+        self._data = []
         self._event = ""
-        self._retry: int | None = None
+        self._retry = None
         self._bytes = 0

@@ -13,8 +13,7 @@ import contextlib
 import inspect
 import logging
 import secrets
-import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any, Final, assert_never
 
 from stanchion.registry.authorizer import Allow, Ask, Deny, Verdict
@@ -22,6 +21,7 @@ from stanchion.registry.errors import InvalidArguments, ToolError, Unrenderable
 from stanchion.registry.features import IsFault
 from stanchion.registry.results import render_completion, render_prompt, render_resource, render_tool
 from stanchion.registry.signature import is_async as gives_coroutine
+from stanchion.server.asking import InputNeeded
 from stanchion.server.context import CallContext, Context, SyncContext
 from stanchion.server.ports import (
     Authorize,
@@ -38,33 +38,32 @@ from stanchion.server.ports import (
     Killed,
     Mailbox,
     Missing,
+    NeedsInput,
     Outcome,
     ReadResource,
     Rejected,
     RunTool,
     Told,
+    Unaskable,
     Value,
     Work,
 )
+from stanchion.server.questions import CannotAsk
 from stanchion.wire.jsonrpc import Ref
 from stanchion.wire.revisions import Profile
+from stanchion.wire.seal import NONCE_BYTES
+from stanchion.workers.failures import Log, note, trace_of, write_log
 from stanchion.workers.injection import WorkerKilled
 
 KILLED: Final = Killed()
 
-MAX_TRACE: Final = 32_768
-"""Characters of a traceback that are logged; of a longer one the middle is left out."""
-
 PULSE: Final = 0.05
 """Seconds between two looks of a coroutine's own thread at whether it is to end."""
-
-Log = Callable[[str], None]
-"""Takes one entry for the log of callbacks."""
 
 _Rendered = RunTool | ReadResource | GetPrompt | Complete
 """Work whose value is made into a result."""
 
-_LOG: Final = logging.getLogger("stanchion.callbacks")
+_LOG: Final = logging.getLogger("stanchion.workers")
 
 
 class LifespanFailed(Exception):
@@ -199,19 +198,12 @@ def deliver(mailbox: Mailbox, ref: Ref, outcome: Outcome, context: CallContext |
 
 def broken(error: BaseException, work: Work, log: Log) -> Broke:
     """Log what a job's callback raised; the outcome that says no more than the reference."""
-    return Broke(_note(f"{_subject(work)} failed", _trace(error), log))
+    return Broke(note(f"{_subject(work)} failed", trace_of(error), log))
 
 
 def log_failure(error: BaseException, what: str) -> str:
     """Log what other code of the user's raised, such as the lifespan. Returns the reference."""
-    return _note(f"{what} failed", _trace(error), write_log)
-
-
-def write_log(text: str) -> None:
-    """Write one entry to the log of callbacks."""
-    # A handler of the user's may raise; there is no other place to say so.
-    with contextlib.suppress(Exception):
-        _LOG.error("%s", text)
+    return note(f"{what} failed", trace_of(error), write_log)
 
 
 # -- the call
@@ -313,13 +305,17 @@ def _failed(error: BaseException, job: Job, context: CallContext, log: Log) -> O
     try:
         if context.cancelled and isinstance(error, asyncio.CancelledError | WorkerKilled | GeneratorExit):
             return KILLED
+        if isinstance(error, InputNeeded):
+            return NeedsInput(error.requests, error.kept, secrets.token_bytes(NONCE_BYTES))
+        if isinstance(error, CannotAsk):
+            return Unaskable(error.required, _sendable(error.text))
         if not isinstance(job.work, Authorize | ExplainUnknownTool):
             if isinstance(error, ToolError):
                 return _told(error, _is_fault_of(job.work), log)
             if isinstance(error, InvalidArguments):
                 return Rejected(error.faults)
         if isinstance(error, Unrenderable):
-            return Broke(_note(f"{_subject(job.work)} returned what cannot be sent", str(error), log))
+            return Broke(note(f"{_subject(job.work)} returned what cannot be sent", str(error), log))
     except BaseException as second:  # noqa: BLE001 - exotic exceptions raise when they are looked at
         error = second
     return broken(error, job.work, log)
@@ -350,30 +346,8 @@ def _told(error: ToolError, is_fault: IsFault | None, log: Log) -> Told:
         try:
             fault = bool(is_fault(error))
         except BaseException as second:  # noqa: BLE001 - then the error counts
-            _note("is_fault failed", _trace(second), log)
+            note("is_fault failed", trace_of(second), log)
     return Told(_sendable(text), fault)
-
-
-def _note(what: str, more: str, log: Log) -> str:
-    """Log under a fresh reference, and return that."""
-    reference = secrets.token_hex(4)
-    log(f"{what} (reference {reference}): {more}")
-    return reference
-
-
-def _trace(error: BaseException) -> str:
-    """The traceback as text, of any exception whatever."""
-    try:
-        text = "\n" + "".join(traceback.format_exception(error)).rstrip()
-    except BaseException as second:  # noqa: BLE001 - an exception's own code may raise when it is shown
-        try:
-            return f"{type(error).__qualname__}, which raised {type(second).__qualname__} when it was to be shown"
-        except BaseException:  # noqa: BLE001 - and even its class may
-            return "an exception that can't be shown"
-    if len(text) > MAX_TRACE:
-        half = MAX_TRACE // 2
-        text = f"{text[:half]}\n[… {len(text) - 2 * half} characters …]\n{text[-half:]}"
-    return text
 
 
 def _subject(work: Work) -> str:

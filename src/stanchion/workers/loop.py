@@ -15,7 +15,8 @@ from typing import Any, Final
 from stanchion.server.ports import Clock, Job, LoopStalled, Mailbox
 from stanchion.wire.jsonrpc import Ref
 from stanchion.workers.callback_loop import CallbackLoop, Terms
-from stanchion.workers.execution import KILLED, LifespanFailed, broken, deliver, write_log
+from stanchion.workers.execution import KILLED, LifespanFailed, broken, deliver
+from stanchion.workers.failures import write_log
 from stanchion.workers.vigil import Vigil
 
 CLOSE_SECONDS: Final = 4.0

@@ -30,8 +30,8 @@ from stanchion.workers.execution import (
     carry_out_sync,
     deliver,
     make_context,
-    write_log,
 )
+from stanchion.workers.failures import write_log
 from stanchion.workers.injection import Footing, WorkerKilled, footing, inject, mend, take_back
 from stanchion.workers.vigil import Vigil
 
