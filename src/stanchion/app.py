@@ -6,20 +6,20 @@ are told apart), and starting up. It holds no protocol and no policy.
 
 from __future__ import annotations
 
-import inspect
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Literal, TypeVar, overload
 
+from stanchion.declaring import DuplicateName, Places, declared_fault, opened, place_of
 from stanchion.registry.authorizer import Authorizer
-from stanchion.registry.errors import NameCollision, ToolError
+from stanchion.registry.errors import NameCollision
 from stanchion.registry.features import Completer, Prompt, Resource, Template, Tool
 from stanchion.registry.registry import Registry
 from stanchion.runtime import Server
 from stanchion.server.config import Config
-from stanchion.server.ports import Isolation, Lifespan, Observer, UnknownToolReply
+from stanchion.server.ports import Isolation, Observer, UnknownToolReply
 from stanchion.serving import run_http, run_stdio
 from stanchion.transports.asgi import AsgiApp
 from stanchion.transports.http_endpoint import Identify
@@ -35,10 +35,6 @@ LOADED_AS: Final = "__stanchion_main__"
 
 
 _LOG: Final = logging.getLogger("stanchion")
-
-
-class DuplicateName(ValueError):
-    """Two functions of one app claim one name. The text names both places."""
 
 
 class Stanchion:
@@ -87,7 +83,7 @@ class Stanchion:
         self._lifespan = lifespan
         self._observer = observer
         self._state_keys = state_keys
-        self._places: dict[tuple[str, str], str] = {}
+        self._places = Places()
 
     # -- what is on offer
 
@@ -154,15 +150,15 @@ class Stanchion:
             tool = Tool.of(
                 function,
                 name=name if isinstance(name, str) else None,
-                is_fault=is_fault or _declared_fault,
+                is_fault=is_fault or declared_fault,
                 **options,
             )
             if tool.isolation == "process":
                 raise ValueError(
-                    f"tool {tool.name!r} ({_place(function)}) asks for isolation='process', which this version does not "
+                    f"tool {tool.name!r} ({place_of(function)}) asks for isolation='process', which this version does not "
                     "have; use 'thread', or 'task' for an async function"
                 )
-            self._claim(
+            self._places.claim(
                 "tool",
                 tool.name,
                 function,
@@ -223,11 +219,15 @@ class Stanchion:
             snapshot = self.registry.snapshot()
             if "{" in uri:
                 template = Template.of(function, uri_template=uri, **given)
-                self._claim("template", uri, function, taken=uri in snapshot.templates, replace=replace)
+                self._places.claim(
+                    "template", uri, function, taken=uri in snapshot.templates, replace=replace
+                )
                 self.registry.register_templates([template])
             else:
                 resource = Resource.of(function, uri=uri, **given)
-                self._claim("resource", uri, function, taken=uri in snapshot.resources, replace=replace)
+                self._places.claim(
+                    "resource", uri, function, taken=uri in snapshot.resources, replace=replace
+                )
                 self.registry.register_resources([resource])
             return function
 
@@ -269,7 +269,7 @@ class Stanchion:
         def register(function: F) -> F:
             prompt = Prompt.of(function, name=name if isinstance(name, str) else None, **options)
             taken = prompt.name in self.registry.snapshot().prompts
-            self._claim("prompt", prompt.name, function, taken=taken, replace=replace)
+            self._places.claim("prompt", prompt.name, function, taken=taken, replace=replace)
             self.registry.register_prompts([prompt])
             return function
 
@@ -308,7 +308,7 @@ class Stanchion:
         """
         if self._authorizer is not None:
             raise DuplicateName(
-                f"the app has an authorizer already; {_place(function)} would be a second one"
+                f"the app has an authorizer already; {place_of(function)} would be a second one"
             )
         self._authorizer = function
         return function
@@ -323,7 +323,7 @@ class Stanchion:
             DuplicateName: There is one already.
         """
         if self._lifespan is not None:
-            raise DuplicateName(f"the app has a lifespan already; {_place(function)} would be a second one")
+            raise DuplicateName(f"the app has a lifespan already; {place_of(function)} would be a second one")
         self._lifespan = function
         return function
 
@@ -347,7 +347,7 @@ class Stanchion:
             authorizer_source="configured",
             unknown_tool_reply=self._unknown_tool_reply,
             config=config or self.config,
-            lifespan=self._open_lifespan(),
+            lifespan=None if self._lifespan is None else opened(self._lifespan, self),
             observer=self._observer,
             state_keys=self._state_keys,
         )
@@ -362,14 +362,13 @@ class Stanchion:
     ) -> AsgiApp:
         """This app as an ASGI callable, to be served by any ASGI server or mounted in another app.
 
-        It starts with the host's lifespan, or where that is not passed on (Starlette runs none of a mounted app) with the
-        first request. To start and end it with the host, hand over its context manager ``.lifespan``, as in
-        ``Starlette(lifespan=mcp.lifespan)``; the decorator ``app.lifespan`` is something else.
+        It starts with the host's lifespan, or where none is run (a mounted app) with the first request. Its context manager
+        ``.lifespan`` is for composing: ``Starlette(lifespan=mcp.lifespan)``. The decorator ``app.lifespan`` is another thing.
 
         Args:
             path: Where the endpoint is, below the mount.
             sse: Serve the transport of 2024-11-05 as well, on ``/sse`` and ``/messages/``.
-            identify: Who the host proved a caller to be, from ASGI's scope. A session belongs to who opened it.
+            identify: Who the host proved a caller to be, from ASGI's scope.
             config: In place of the app's.
         """
         return AsgiApp(lambda: self.server(config=config), path=path, sse=sse, identify=identify)
@@ -396,32 +395,3 @@ class Stanchion:
             run_stdio(lambda: self.server(use_uvloop=True), debug=debug)
         else:
             run_http(lambda: self.server(use_uvloop=True), http, sse=sse, insecure=insecure, debug=debug)
-
-    def _open_lifespan(self) -> Lifespan | None:
-        given = self._lifespan
-        if given is None:
-            return None
-        opened = asynccontextmanager(given) if inspect.isasyncgenfunction(given) else given
-        return lambda: opened(self)  # type: ignore[return-value]  # either way it is a context manager now
-
-    def _claim(
-        self, kind: str, key: str, function: Callable[..., Any], *, taken: bool, replace: bool
-    ) -> None:
-        place = _place(function)
-        before = self._places.get((kind, key))
-        if taken and not replace:
-            raise DuplicateName(
-                f"{kind} {key!r} is registered by {place} and by {before or 'other code'}; rename one, or say replace=True"
-            )
-        self._places[kind, key] = place
-
-
-def _declared_fault(error: BaseException) -> bool:
-    """An author's words count against a tool only where the author said so, so that not-founds can't close it to all."""
-    return isinstance(error, ToolError) and error.fault
-
-
-def _place(function: Callable[..., Any]) -> str:
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    name = getattr(function, "__qualname__", repr(function))
-    return name if code is None else f"{name} ({code.co_filename}:{code.co_firstlineno})"

@@ -7,12 +7,15 @@ go) and the sentence with which a start fails.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures.thread
 import importlib.util
 import logging
+import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final, NoReturn
 
 from stanchion.runtime import Server
@@ -21,11 +24,14 @@ from stanchion.transports.guard import StdoutGuard
 from stanchion.transports.http_server import listen, serve
 from stanchion.transports.stdio import serve_stdio
 
-SWITCH_INTERVAL: Final = 0.0002
+SWITCH_INTERVAL: Final = 0.001
 """Seconds a thread may keep the interpreter while others wait. At Python's own 5 ms a few spinning tools would hold every
-answer back; at this they cost each turn of the protocol loop well under a millisecond."""
+answer back; much below this a burst of thread calls is slowed to a third by the switching alone."""
 
 USAGE_ERROR: Final = 2
+
+LINGER: Final = 0.5
+"""Seconds that threads which callbacks started have to end in, once the server has."""
 
 
 def run_stdio(make: Callable[[], Server], *, debug: bool = False) -> None:
@@ -38,6 +44,7 @@ def run_stdio(make: Callable[[], Server], *, debug: bool = False) -> None:
     Raises:
         SystemExit: With code 2 and a sentence on stderr: the server can't start.
     """
+    before = set(threading.enumerate())
     with _own_process(debug=debug), StdoutGuard() as guard:
         try:
             server = make()
@@ -45,6 +52,7 @@ def run_stdio(make: Callable[[], Server], *, debug: bool = False) -> None:
                 runner.run(serve_stdio(server, guard))
         except (RuntimeError, ValueError, TypeError) as error:
             refuse(error, debug=debug)
+    _leave_none_waiting(before)
 
 
 def run_http(
@@ -92,6 +100,33 @@ def split_address(address: str) -> tuple[str, int]:
     if not (port.isascii() and port.isdecimal() and int(port) < 1 << 16):
         raise ValueError(f"{address!r} is no address to serve on; write HOST:PORT, such as 127.0.0.1:8000")
     return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _leave_none_waiting(before: set[threading.Thread]) -> None:
+    """End the process here and now if a thread that a callback started would keep it from ending.
+
+    What a callback gives to ``asyncio.to_thread`` or to an executor runs on a thread that the interpreter waits for at its
+    end, however long that takes. The work had its time; a client that has gone waits for nobody.
+    """
+    # An executor's threads are waited for even if they are daemons; the interpreter keeps the list of them.
+    pooled = getattr(concurrent.futures.thread, "_threads_queues", {})
+    stuck = [
+        thread
+        for thread in threading.enumerate()
+        if thread not in before and (not thread.daemon or thread in pooled)
+    ]
+    for thread in stuck:
+        thread.join(LINGER / len(stuck))
+    stuck = [thread for thread in stuck if thread.is_alive()]
+    if stuck:
+        logging.getLogger("stanchion").warning(
+            "threads of callbacks do not end (%s); the process ends without them", ", ".join(t.name for t in stuck)
+        )
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                with suppress(OSError, ValueError):
+                    stream.flush()
+        os._exit(0)
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

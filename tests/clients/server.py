@@ -8,7 +8,7 @@ from stanchion import Context
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
-from probe import app  # noqa: E402  # beside no file of this folder
+from probe import app
 
 
 @app.tool

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stanchion import content
 from stanchion.registry.errors import UnderivableSignature
 from stanchion.registry.features import Tool
 from stanchion.registry.signature import ContextParameter
@@ -239,3 +240,13 @@ def test_prepare_agrees_with_the_schema(arguments: dict[str, Any]) -> None:
     assert (faults == ()) == Compiled(tool.input_schema).is_valid(kept)
     assert all(kept[key] == arguments[key] for key in kept)
     assert all(arguments[key] is None and key == "limit" for key in arguments.keys() - kept.keys())
+
+
+@pytest.mark.parametrize(
+    "kind", [content.Text, content.Image, content.Audio, content.ToolResult, content.EmbeddedResource]
+)
+def test_a_function_that_returns_content_promises_no_data(kind: type) -> None:
+    def show() -> object: ...
+
+    show.__annotations__["return"] = kind
+    assert Tool.of(show).output_schema is None

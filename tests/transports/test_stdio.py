@@ -36,6 +36,12 @@ def block() -> str:
 
 
 @app.tool
+async def delegate() -> str:
+    print("delegating", file=sys.stderr, flush=True)
+    await asyncio.to_thread(time.sleep, 3600)
+
+
+@app.tool
 def spin() -> str:
     print("spinning", file=sys.stderr, flush=True)
     while True:
@@ -221,7 +227,7 @@ async def test_at_eof_what_is_in_flight_is_answered_within_the_drain(file: Path)
         assert await client.end() == 0
 
 
-@pytest.mark.parametrize("tool", ["block", "spin", "freeze"])
+@pytest.mark.parametrize("tool", ["block", "spin", "freeze", "delegate"])
 async def test_no_callback_keeps_the_process_from_its_end(file: Path, tool: str) -> None:
     async with serving(file) as client:
         await client.shake_hands()

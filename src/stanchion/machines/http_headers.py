@@ -210,9 +210,9 @@ def check_notification(headers: Mapping[str, str], method: str, meta: Meta | Inv
     """
     if headers.get(METHOD, method) != method:
         raise HeaderMismatch("The Mcp-Method header does not agree with the method")
-    if isinstance(meta, Meta) and isinstance(meta.protocol_version, str):
-        if headers.get(VERSION, meta.protocol_version) != meta.protocol_version:
-            raise HeaderMismatch(f"The MCP-Protocol-Version header does not agree with {PROTOCOL_VERSION}")
+    said = meta.protocol_version if isinstance(meta, Meta) else UNSET
+    if said is not UNSET and headers.get(VERSION, said) != said:
+        raise HeaderMismatch(f"The MCP-Protocol-Version header does not agree with {PROTOCOL_VERSION}")
 
 
 def decode_value(value: str, title: str) -> str:

@@ -64,14 +64,28 @@ class Window:
         """The number of the oldest event held, or the next one's."""
         return self.end - len(self._events)
 
-    def append(self, data: bytes) -> int:
-        """Take an event; older ones make way. Returns its number."""
+    def append(self, data: bytes, *, spare: int | None = None) -> int:
+        """Take an event; older ones make way.
+
+        Args:
+            data: The event.
+            spare: Events numbered this and higher do not make way.
+
+        Returns:
+            Its number.
+        """
         self._events.append(data)
         self._held += len(data)
         self.end += 1
-        while len(self._events) > self._messages or (self._held > self._size and len(self._events) > 1):
-            self._held -= len(self._events.popleft())
+        self.trim(spare)
         return self.end - 1
+
+    def trim(self, spare: int | None = None) -> None:
+        """Let the oldest go until the rest is within bounds; none numbered *spare* or higher."""
+        while len(self._events) > self._messages or (self._held > self._size and len(self._events) > 1):
+            if spare is not None and self.start >= spare:
+                return
+            self._held -= len(self._events.popleft())
 
     def widen(self, messages: int) -> None:
         """Hold up to *messages* from now on."""
@@ -129,6 +143,19 @@ class Stream(Generic[Reader]):
         if self.reader is reader:
             self.reader = None
 
+    def append(self, data: bytes, *, ready: bool) -> int:
+        """Take an event.
+
+        Args:
+            data: The event.
+            ready: The reader only waits for its turn: what it has not read is spared, so that a burst that comes between
+                two turns does not look like a reader who does not read.
+
+        Returns:
+            Its number.
+        """
+        return self.window.append(data, spare=self.position if ready else None)
+
     def read(self) -> list[bytes] | Gap:
         """What the reader has not had yet. It counts as read once ``advance`` says so."""
         return self.window.since(self.position)
@@ -136,6 +163,7 @@ class Stream(Generic[Reader]):
     def advance(self, count: int) -> None:
         """Note that the reader has had *count* more events."""
         self.position += count
+        self.window.trim(self.position)
 
 
 class Resumption(Struct, Generic[Reader], frozen=True):

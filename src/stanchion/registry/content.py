@@ -223,3 +223,9 @@ def _bytes(value: object, field: str) -> bytes:
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
     raise Unrenderable(f"{field} is a {type(value).__name__} and must be bytes.")
+
+
+def is_presentation(kind: object) -> bool:
+    """Whether a class is one of those that say what a result looks like, and so promises no data of its own."""
+    shown = (*_BLOCKS, ToolResult, Message, model.TextContents, model.BlobContents, model.PromptMessage)
+    return isinstance(kind, type) and issubclass(kind, shown)

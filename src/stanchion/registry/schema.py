@@ -26,6 +26,7 @@ from typing import Annotated, Any, Final, Literal, NewType, Union, get_args, get
 import msgspec
 
 from stanchion.registry import constraints, records
+from stanchion.registry.content import is_presentation
 from stanchion.registry.inlining import MAX_NODES, UNROLL, TooLargeError, inline
 from stanchion.registry.signature import MISSING, Signature, substitute
 
@@ -108,7 +109,7 @@ def output_schema(signature: Signature) -> Schema | None:
     """
     returns = signature.returns
     base = get_args(returns)[0] if get_origin(returns) is Annotated else returns
-    if returns is MISSING or not (records.is_record(base) and not records.is_tuple(base)):
+    if returns is MISSING or not records.is_record(base) or records.is_tuple(base) or is_presentation(base):
         return None
     try:
         schema = type_schema(returns, "output")

@@ -7,8 +7,9 @@ what was asked. It does not own how a question travels (``asking``, ``asks``).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -47,21 +48,17 @@ class CannotAsk(ToolError):
         self.required = required
 
 
-class Question(Protocol[Answer_co]):
+class Question(ABC, Generic[Answer_co]):
     """Something to ask a client."""
 
-    @property
-    def method(self) -> str:
-        """The request that asks it."""
+    method: str
+    """The request that asks it."""
+    params: JsonObject
+    """The request's params."""
+    needs: JsonObject
+    """The capability that a client must have declared."""
 
-    @property
-    def params(self) -> JsonObject:
-        """The request's params."""
-
-    @property
-    def needs(self) -> JsonObject:
-        """The capability that a client must have declared."""
-
+    @abstractmethod
     def read(self, answer: JsonObject) -> Answer_co:
         """What a client's answer says.
 
@@ -108,11 +105,10 @@ class Root(Struct, frozen=True):
     name: str | None = None
 
 
-class Elicit:
+class Elicit(Question[Elicited]):
     """A form for a person to fill in (client/elicitation): flat fields only, and no secrets."""
 
-    method: Final = "elicitation/create"
-    needs: Final[JsonObject] = {"elicitation": {"form": {}}}
+    method = "elicitation/create"
 
     def __init__(self, message: str, form: Any) -> None:
         """Make a form.
@@ -124,10 +120,11 @@ class Elicit:
         Raises:
             TypeError: The form has a field that clients can't show.
         """
+        self.needs = {"elicitation": {"form": {}}}
         self._convert = None if isinstance(form, Mapping) else converter(form)
         schema = dict(form) if isinstance(form, Mapping) else type_schema(form, "input")
         self._schema = _flattened(schema)
-        self.params: JsonObject = {"message": message, "requestedSchema": self._schema}
+        self.params = {"message": message, "requestedSchema": self._schema}
 
     def read(self, answer: JsonObject) -> Elicited:
         """What a client's answer says.
@@ -149,11 +146,10 @@ class Elicit:
         return Elicited(action, values if self._convert is None else self._convert(values))
 
 
-class ElicitUrl:
+class ElicitUrl(Question[Elicited]):
     """A page for a person to open (client/elicitation, url mode). A yes means opened, not done."""
 
-    method: Final = "elicitation/create"
-    needs: Final[JsonObject] = {"elicitation": {"url": {}}}
+    method = "elicitation/create"
 
     def __init__(self, message: str, url: str) -> None:
         """Make a wish.
@@ -162,7 +158,8 @@ class ElicitUrl:
             message: Why the page is to be opened.
             url: Where; without a person's data, and no link that is already logged in.
         """
-        self.params: JsonObject = {"mode": "url", "message": message, "url": url}
+        self.needs = {"elicitation": {"url": {}}}
+        self.params = {"mode": "url", "message": message, "url": url}
 
     def read(self, answer: JsonObject) -> Elicited:
         """What a client's answer says.
@@ -173,10 +170,10 @@ class ElicitUrl:
         return Elicited(_action(answer))
 
 
-class Sample:
+class Sample(Question[Sampled]):
     """Something for the client's model to complete (client/sampling)."""
 
-    method: Final = "sampling/createMessage"
+    method = "sampling/createMessage"
 
     def __init__(
         self,
@@ -200,9 +197,9 @@ class Sample:
         """
         if isinstance(messages, str):
             messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
-        self.needs: JsonObject = {"sampling": {"tools": {}} if tools is not None else {}}
+        self.needs = {"sampling": {"tools": {}} if tools is not None else {}}
         given = {"systemPrompt": system_prompt, "temperature": temperature, "tools": tools, **others}
-        self.params: JsonObject = {
+        self.params = {
             "messages": list(messages),
             "maxTokens": max_tokens,
             **{name: value for name, value in given.items() if value is not None},
@@ -226,12 +223,15 @@ class Sample:
         )
 
 
-class Roots:
+class Roots(Question[list[Root]]):
     """The places that the client works in (client/roots)."""
 
-    method: Final = "roots/list"
-    needs: Final[JsonObject] = {"roots": {}}
-    params: Final[JsonObject] = {}
+    method = "roots/list"
+
+    def __init__(self) -> None:
+        """Make the question; there is nothing to choose."""
+        self.needs = {"roots": {}}
+        self.params = {}
 
     def read(self, answer: JsonObject) -> list[Root]:
         """What a client's answer says.

@@ -107,7 +107,7 @@ class Endpoint:
             await _end(http, refusal)
         except ServerClosed:
             await _end(http, Refusal(503, InternalError("The server is shutting down")))
-        except Exception:
+        except Exception:  # noqa: BLE001 - one bad request must not show the host's own error page
             _LOG.exception("an HTTP request could not be served")
             await _end(http, Refusal(500, InternalError("Something went wrong inside the server")))
 

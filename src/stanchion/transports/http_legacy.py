@@ -143,8 +143,8 @@ class LegacyHttp:
         def ended() -> None:
             del session.calls[ref]
             self.sessions.touch(session)
-            if exchange.streaming:
-                # Kept for a while: its client has, or can have, an id to resume it by.
+            if exchange.streaming or (len(stream.window) and not deaf):
+                # Kept for a while: its client has, or will have, an id to resume it by.
                 session.streams.end(stream, self._loop.time())
             else:
                 session.streams.drop(stream)

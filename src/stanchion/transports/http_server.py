@@ -52,13 +52,16 @@ def listen(host: str, port: int, *, insecure: bool) -> socket.socket:
         raise CannotStart(f"can't listen on {host}:{port}: {error.strerror or error}") from error
 
 
-async def serve(app: AsgiApp, listener: socket.socket, config: Config) -> None:
+async def serve(
+    app: AsgiApp, listener: socket.socket, config: Config, *, over: asyncio.Event | None = None
+) -> None:
     """Serve until SIGINT or SIGTERM comes; a second one waits for nobody.
 
     Args:
         app: Not started.
         listener: Bound already; closed at the end.
         config: Options.
+        over: Setting it ends the serving too.
 
     Raises:
         CannotStart: The server refuses to.
@@ -77,7 +80,7 @@ async def serve(app: AsgiApp, listener: socket.socket, config: Config) -> None:
     settings.load()
     settings.http_protocol_class = _bounded(settings.http_protocol_class, config)
     server = uvicorn.Server(settings)
-    over = asyncio.Event()
+    over = over or asyncio.Event()
 
     def interrupt() -> None:
         if over.is_set():

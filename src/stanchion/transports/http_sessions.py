@@ -18,7 +18,7 @@ from stanchion.machines.streams import Streams
 from stanchion.registry.authorizer import Principal
 from stanchion.server.config import Config
 from stanchion.server.server import BaseServer
-from stanchion.transports.http_stream import Exchange, Reader
+from stanchion.transports.http_stream import Exchange, Reader, put
 from stanchion.wire.codec import Codec
 from stanchion.wire.jsonrpc import Outbound, Ref, Request
 from stanchion.wire.revisions import NEWEST_HANDSHAKE, Profile
@@ -74,10 +74,7 @@ class Session:
         """Send a message on the one stream that it belongs to (HL8, HL9)."""
         exchange = None if related is None else self._exchange(related)
         if exchange is None or (isinstance(message, Request) and exchange.deaf):
-            standing = self.streams.standing
-            standing.window.append(self._codec.encode(message))
-            if standing.reader is not None:
-                standing.reader.wake()
+            put(self.streams.standing, self._codec.encode(message))
         else:
             exchange.push(message)
 

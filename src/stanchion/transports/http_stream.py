@@ -37,13 +37,15 @@ Ident = Callable[[int], str]
 class Reader:
     """Who reads a stream: one response, as long as its client is there. Belongs to the loop it was made on."""
 
-    __slots__ = ("_armed", "_http", "_waiter", "_watch", "gone", "replaced")
+    __slots__ = ("_armed", "_http", "_waiter", "_watch", "gone", "replaced", "writing")
 
     def __init__(self, http: Http) -> None:
         self.gone = False
         """The client has left."""
         self.replaced = False
         """Another reader has taken over, or the stream is closed to readers."""
+        self.writing = False
+        """It waits for the client to take what was written."""
         self._http = http
         self._waiter: asyncio.Future[bool] | None = None
         self._watch: asyncio.Task[None] | None = None
@@ -163,9 +165,15 @@ class Exchange:
                 self._put(self.answer)
 
     def _put(self, message: Outbound) -> None:
-        self.stream.window.append(self._codec.encode(message))
-        if self.stream.reader is not None:
-            self.stream.reader.wake()
+        put(self.stream, self._codec.encode(message))
+
+
+def put(stream: Stream[Reader], data: bytes) -> None:
+    """Have an event written by whoever reads the stream, now or later."""
+    reader = stream.reader
+    stream.append(data, ready=reader is not None and not reader.writing)
+    if reader is not None:
+        reader.wake()
 
 
 def lone_stream(messages: int, size: int) -> Stream[Reader]:
@@ -220,7 +228,7 @@ async def respond(http: Http, exchange: Exchange, reader: Reader, manner: Manner
         return
     exchange.commit()
     first = b""
-    if manner.prime and manner.ident is not None and not exchange.done:
+    if manner.prime and manner.ident is not None and (exchange.answer is not None or not exchange.done):
         first = encode_event(b"", ident=manner.ident(0), retry=round(http.config.reconnect_after * 1000))
     await http.start(200, [*EVENT_HEADERS, *manner.headers])
     await write_events(http, exchange.stream, reader, ident=manner.ident, first=first)
@@ -275,7 +283,9 @@ async def write_events(
                 http.abort()
                 return
             if chunk:
+                reader.writing = True
                 await http.write(chunk, more=True)
+                reader.writing = False
             elif stream.ended:
                 break
             elif not await reader.wait(http.config.keep_alive):

@@ -16,7 +16,7 @@ from stanchion.registry.authorizer import Principal
 from stanchion.server.effects import Fail, Reply, Return
 from stanchion.server.server import BaseServer
 from stanchion.transports.http_io import Http, Refusal
-from stanchion.transports.http_stream import EVENT_HEADERS, Reader, lone_stream, write_events
+from stanchion.transports.http_stream import EVENT_HEADERS, Reader, lone_stream, put, write_events
 from stanchion.wire.codec import Codec
 from stanchion.wire.errors import InternalError
 from stanchion.wire.jsonrpc import Inbound, Outbound, Ref
@@ -41,16 +41,16 @@ class _Pair:
 
     def outlet(self, message: Outbound, _: Ref | None) -> None:
         """Send a message."""
-        self.stream.window.append(self._codec.encode(message))
-        self.wake()
+        put(self.stream, self._codec.encode(message))
 
     def answer(self, end: Reply | Return | Fail) -> None:
         """Send an answer."""
         if isinstance(end, Reply) and end.answer is not None:
             self.outlet(end.answer, None)
 
-    def wake(self) -> None:
-        """Have what waits be written."""
+    def end(self) -> None:
+        """Let the stream end."""
+        self.stream.ended = True
         if self.stream.reader is not None:
             self.stream.reader.wake()
 
@@ -125,5 +125,4 @@ class SsePair:
     def close(self) -> None:
         """End every stream."""
         for pair in self._table.values():
-            pair.stream.ended = True
-            pair.wake()
+            pair.end()
