@@ -145,7 +145,7 @@ class Client:
         request = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
         answer = await self.post(request, **headers).whole()
         assert answer.status == 200, answer.body
-        session = Session(self, answer.headers["mcp-session-id"], revision)
+        session = Session(self, answer.headers["mcp-session-id"], revision, headers)
         if heard:
             ready = await session.send({"jsonrpc": "2.0", "method": "notifications/initialized"}).whole()
             assert (ready.status, ready.body) == (202, b"")
@@ -155,11 +155,11 @@ class Client:
 class Session:
     """One handshake client."""
 
-    def __init__(self, client: Client, ident: str, revision: str) -> None:
+    def __init__(self, client: Client, ident: str, revision: str, headers: Mapping[str, str]) -> None:
         self.id = ident
         self.revision = revision
         self._client = client
-        self._headers = {"mcp_session_id": ident, "mcp_protocol_version": revision}
+        self._headers = {**headers, "mcp_session_id": ident, "mcp_protocol_version": revision}
 
     def send(self, body: Any, **headers: str) -> Call:
         return self._client.post(body, **(self._headers | headers))

@@ -14,6 +14,7 @@ was read is a ``Gap``, and the reader has to begin anew. So nobody who does not 
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -96,9 +97,7 @@ class Window:
         skip = position - self.start
         if skip < 0:
             return Gap()
-        if not skip:
-            return list(self._events)
-        return [self._events[n] for n in range(skip, len(self._events))]
+        return list(islice(self._events, skip, None))
 
     def forget(self, position: int) -> None:
         """Drop the events numbered below *position*."""

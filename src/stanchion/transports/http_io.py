@@ -172,11 +172,14 @@ class Http:
     # -- the response
 
     async def start(self, status: int, headers: Iterable[Header]) -> None:
-        """Send status and headers."""
+        """Send status and headers.
+
+        Raises:
+            TimeoutError: The client has not read what was sent before.
+            Gone: The client has left.
+        """
         self.started = True
-        await self._send(
-            {"type": "http.response.start", "status": status, "headers": [*headers, *self.extra]}
-        )
+        await self._put({"type": "http.response.start", "status": status, "headers": [*headers, *self.extra]})
 
     async def write(self, data: bytes, *, more: bool) -> None:
         """Send a piece of the body.
@@ -185,9 +188,12 @@ class Http:
             TimeoutError: The client has not read what was sent before.
             Gone: The client has left.
         """
+        await self._put({"type": "http.response.body", "body": data, "more_body": more})
+
+    async def _put(self, message: MutableMapping[str, Any]) -> None:
         try:
             async with asyncio.timeout(self.config.reader_timeout):
-                await self._send({"type": "http.response.body", "body": data, "more_body": more})
+                await self._send(message)
         except OSError as error:
             if isinstance(error, TimeoutError):
                 raise
@@ -195,16 +201,14 @@ class Http:
 
     async def reply(self, status: int, data: bytes, headers: Iterable[Header] = ()) -> None:
         """Send a whole response in JSON; without *data*, one without a body."""
-        length = (b"content-length", b"%d" % len(data))
-        if not data:
-            await self.start(status, [length, *headers] if status != 204 else headers)  # noqa: PLR2004 - has no body
-            await self.write(b"", more=False)
-            return
-        await self.start(status, [JSON, length, *headers])
-        view = memoryview(data)
+        head: list[Header] = [JSON] if data else []
+        if status != 204:  # noqa: PLR2004 - which has no body, so no length either
+            head.append((b"content-length", b"%d" % len(data)))
         try:
+            await self.start(status, [*head, *headers])
+            view = memoryview(data)
             # In pieces, so that a client that stops reading is noticed before all of it waits in the server's buffer.
-            for start in range(0, len(data), _PIECE):
+            for start in range(0, max(len(data), 1), _PIECE):
                 rest = start + _PIECE < len(data)
                 await self.write(bytes(view[start : start + _PIECE]) if rest or start else data, more=rest)
         except TimeoutError:

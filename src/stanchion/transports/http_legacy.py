@@ -16,7 +16,6 @@ from stanchion.server.server import BaseServer
 from stanchion.transports.http_io import Gone, Http, Refusal, accepts
 from stanchion.transports.http_sessions import Session, Sessions
 from stanchion.transports.http_stream import (
-    EVENT_HEADERS,
     EVENTS,
     Exchange,
     Manner,
@@ -193,7 +192,6 @@ class LegacyHttp:
             former.replace()
         session.readers.add(reader)
         try:
-            await http.start(200, EVENT_HEADERS)
             await write_events(
                 http,
                 stream,

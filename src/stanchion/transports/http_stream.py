@@ -21,7 +21,7 @@ from stanchion.wire.jsonrpc import Answer, Outbound
 from stanchion.wire.sse import COMMENT, encode_event
 
 EVENTS: Final = "text/event-stream"
-EVENT_HEADERS: Final = (
+EVENT_HEADERS: Final[tuple[Header, ...]] = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
@@ -230,8 +230,7 @@ async def respond(http: Http, exchange: Exchange, reader: Reader, manner: Manner
     first = b""
     if manner.prime and manner.ident is not None and (exchange.answer is not None or not exchange.done):
         first = encode_event(b"", ident=manner.ident(0), retry=round(http.config.reconnect_after * 1000))
-    await http.start(200, [*EVENT_HEADERS, *manner.headers])
-    await write_events(http, exchange.stream, reader, ident=manner.ident, first=first)
+    await write_events(http, exchange.stream, reader, ident=manner.ident, first=first, headers=manner.headers)
 
 
 async def _await_choice(exchange: Exchange, reader: Reader, manner: Manner) -> bool:
@@ -259,23 +258,28 @@ async def write_events(
     ident: Ident | None = None,
     event: str | None = None,
     first: bytes = b"",
+    headers: tuple[Header, ...] = (),
 ) -> None:
-    """Write a stream's events as they come, until it ends, the client leaves or another reader takes over.
+    """Respond with a stream's events as they come, until it ends, the client leaves or another reader takes over.
 
     Args:
-        http: The response; its status and headers are sent.
+        http: The request; nothing is sent yet.
         stream: What is read.
         reader: Who reads it.
         ident: What events are called; without it, what was written is forgotten.
         event: The events' type.
         first: Written before all else.
+        headers: Further headers.
 
     Raises:
         Gone: The client has left.
     """
     try:
+        reader.writing = True
+        await http.start(200, (*EVENT_HEADERS, *headers))
         if first:
             await http.write(first, more=True)
+        reader.writing = False
         while not reader.over:
             chunk = _next_events(stream, ident, event)
             if chunk is None:

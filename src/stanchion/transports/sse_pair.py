@@ -16,7 +16,7 @@ from stanchion.registry.authorizer import Principal
 from stanchion.server.effects import Fail, Reply, Return
 from stanchion.server.server import BaseServer
 from stanchion.transports.http_io import Http, Refusal
-from stanchion.transports.http_stream import EVENT_HEADERS, Reader, lone_stream, put, write_events
+from stanchion.transports.http_stream import Reader, lone_stream, put, write_events
 from stanchion.wire.codec import Codec
 from stanchion.wire.errors import InternalError
 from stanchion.wire.jsonrpc import Inbound, Outbound, Ref
@@ -87,7 +87,6 @@ class SsePair:
         self._server.attach(pair, pair.outlet, transport="sse", principal=http.principal, handshake=True)
         self._table[ident] = pair
         try:
-            await http.start(200, EVENT_HEADERS)
             # The mount's or proxy's prefix, once; without a host, so that it is the one that the client came by.
             address = f"{http.scope.get('root_path', '')}{MESSAGES}/?session_id={ident}"
             await write_events(

@@ -8,7 +8,8 @@
     ├── InvalidParams         -32602  params of the wrong shape
     │   ├── UnknownTool               names no tool
     │   ├── UnknownPrompt
-    │   └── ResourceNotFound          -32002 for the handshake revisions
+    │   ├── ResourceNotFound          -32002 for the handshake revisions
+    │   └── BadState                  a requestState that is not taken (``seal``)
     ├── InternalError         -32603  our fault, told without detail
     │   └── Refused                   a block of B6's form: busy, unavailable, timed out
     ├── HeaderMismatch        -32020  2026-07-28 only, over HTTP
