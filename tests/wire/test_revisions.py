@@ -115,6 +115,7 @@ FLAGS: list[tuple[str, set[str]]] = [
     ("log_by_request", {R26}),
     ("result_type", {R26}),
     ("cache_hints", {R26}),
+    ("primes", {R11}),
     ("listens", {R26}),
 ]
 
