@@ -179,7 +179,7 @@ RING["self"] = RING
         Model.model_construct(a=dt.date(2020, 1, 1), b=float("nan")),
         CIRCLE,
         RING,
-        nested(5_000),
+        nested(100_000),
         [nested(1_000), "\ud800"],
         object(),
         Point,
