@@ -120,7 +120,8 @@ def _leave_none_waiting(before: set[threading.Thread]) -> None:
     stuck = [thread for thread in stuck if thread.is_alive()]
     if stuck:
         logging.getLogger("stanchion").warning(
-            "threads of callbacks do not end (%s); the process ends without them", ", ".join(t.name for t in stuck)
+            "threads of callbacks do not end (%s); the process ends without them",
+            ", ".join(t.name for t in stuck),
         )
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:

@@ -131,7 +131,10 @@ async def test_the_authorizer_judges_each_call(is_async: bool) -> None:
     codec = Codec()
 
     async def call(n: int) -> bytes:
-        line = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"erase","arguments":{"n":%d}}}' % (n, n)
+        line = (
+            b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"erase","arguments":{"n":%d}}}'
+            % (n, n)
+        )
         answer = await server.handle(codec.decode(line))
         assert answer is not None
         return codec.encode(answer)

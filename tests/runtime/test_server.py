@@ -24,7 +24,9 @@ PATIENCE = 10.0
 
 
 def asked(method: str, ident: int | str = 1, **params: Any) -> Inbound:
-    return CODEC.decode(json.dumps({"jsonrpc": "2.0", "id": ident, "method": method, "params": params}).encode())
+    return CODEC.decode(
+        json.dumps({"jsonrpc": "2.0", "id": ident, "method": method, "params": params}).encode()
+    )
 
 
 def called(tool: str, ident: int | str = 1, **arguments: Any) -> Inbound:
@@ -115,7 +117,9 @@ def test_a_message_is_handled_from_a_thread_without_a_loop(server: Server) -> No
     assert text_of(server.request(called("echo", text="hi")).result(PATIENCE)) == "hi"
 
 
-def test_a_direct_caller_need_not_shake_hands_and_speaks_the_newest_handshake_revision(server: Server) -> None:
+def test_a_direct_caller_need_not_shake_hands_and_speaks_the_newest_handshake_revision(
+    server: Server,
+) -> None:
     tools = result_of(server.request(asked("tools/list")).result(PATIENCE))["tools"]
     assert [tool["name"] for tool in tools] == ["echo", "shout", "fail", "refuse", "wait", "steps"]
     assert "resultType" not in tools
@@ -170,7 +174,9 @@ async def test_the_end_of_the_requesting_task_cancels_its_requests(server: Serve
     assert await asyncio.wait_for(pending, PATIENCE) is None
 
 
-async def test_a_waiter_that_is_cancelled_leaves_the_other_waiters_alone(server: Server, gates: Gates) -> None:
+async def test_a_waiter_that_is_cancelled_leaves_the_other_waiters_alone(
+    server: Server, gates: Gates
+) -> None:
     pending = server.request(called("wait"))
 
     async def wait() -> object:

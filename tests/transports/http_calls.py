@@ -124,16 +124,22 @@ class Client:
         return Call(self.app, method, path, {k: v for k, v in given.items() if v}, data)
 
     def post(self, body: Any, **headers: str) -> Call:
-        return self.call("POST", body=body, **({"content_type": "application/json", "accept": BOTH} | headers))
+        return self.call(
+            "POST", body=body, **({"content_type": "application/json", "accept": BOTH} | headers)
+        )
 
-    def modern(self, method: str, params: dict[str, Any] | None = None, *, ident: Any = 1, **headers: str) -> Call:
+    def modern(
+        self, method: str, params: dict[str, Any] | None = None, *, ident: Any = 1, **headers: str
+    ) -> Call:
         """A self-describing request with all its headers right, but for those given."""
         params = dict(params or {})
         params["_meta"] = META | params.get("_meta", {})
         name = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}.get(method)
         named = {"mcp_name": str(params.get(name))} if name else {}
         request = {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
-        return self.post(request, **({"mcp_protocol_version": MODERN, "mcp_method": method} | named | headers))
+        return self.post(
+            request, **({"mcp_protocol_version": MODERN, "mcp_method": method} | named | headers)
+        )
 
     def tool(self, tool: str, arguments: Any = None, *, meta: Any = None, **headers: str) -> Call:
         params = {"name": tool, "arguments": arguments or {}, "_meta": meta or {}}
@@ -141,7 +147,11 @@ class Client:
 
     async def open(self, revision: str = "2025-11-25", *, heard: bool = True, **headers: str) -> Session:
         """Begin a session."""
-        params = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
+        params = {
+            "protocolVersion": revision,
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "0"},
+        }
         request = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
         answer = await self.post(request, **headers).whole()
         assert answer.status == 200, answer.body
@@ -167,7 +177,9 @@ class Session:
     def request(self, method: str, params: Any = None, *, ident: Any = 1, **headers: str) -> Call:
         return self.send({"jsonrpc": "2.0", "id": ident, "method": method, "params": params or {}}, **headers)
 
-    def tool(self, tool: str, arguments: Any = None, *, token: Any = None, ident: Any = 1, **headers: str) -> Call:
+    def tool(
+        self, tool: str, arguments: Any = None, *, token: Any = None, ident: Any = 1, **headers: str
+    ) -> Call:
         params: dict[str, Any] = {"name": tool, "arguments": arguments or {}}
         if token is not None:
             params["_meta"] = {"progressToken": token}

@@ -49,7 +49,9 @@ async def test_the_first_push_opens_a_stream_of_events_without_ids(client: Clien
 
 
 async def test_who_takes_json_alone_gets_the_answer_alone(client: Client) -> None:
-    call = await client.tool("steps", {"count": 2}, meta={"progressToken": "p"}, accept="application/json").whole()
+    call = await client.tool(
+        "steps", {"count": 2}, meta={"progressToken": "p"}, accept="application/json"
+    ).whole()
     assert call.headers["content-type"] == "application/json"
     assert text_of(call.json) == "2 steps"
 
@@ -141,7 +143,9 @@ def lacking(key: str) -> dict[str, Any]:
 async def raw(client: Client, meta: Any, method: str = "server/discover", **headers: str) -> tuple[Any, ...]:
     params = {} if meta is None else {"_meta": meta}
     request = {"jsonrpc": "2.0", "id": "x", "method": method, "params": params}
-    call = await client.post(request, **({"mcp_protocol_version": MODERN, "mcp_method": method} | headers)).whole()
+    call = await client.post(
+        request, **({"mcp_protocol_version": MODERN, "mcp_method": method} | headers)
+    ).whole()
     assert call.json["id"] == "x"
     return call.status, call.json["error"]["code"], call.json["error"].get("data")
 
@@ -181,7 +185,14 @@ async def test_the_method_header_is_needed_and_must_agree(client: Client) -> Non
 
 @pytest.mark.parametrize(
     "method",
-    ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "unknown/method"],
+    [
+        "initialize",
+        "ping",
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "unknown/method",
+    ],
 )
 async def test_what_this_revision_lacks_is_not_found(client: Client, method: str) -> None:
     assert (await raw(client, META, method))[:2] == (404, -32601)
@@ -194,7 +205,9 @@ async def test_the_name_header_is_needed_and_must_agree(client: Client) -> None:
     for right in ("  echo ", "=?base64?ZWNobw==?="):
         assert (await client.tool("echo", {"text": "x"}, mcp_name=right).whole()).status == 200
     assert (await client.modern("resources/read", {"uri": "note://one"}).whole()).status == 200
-    assert (await client.modern("prompts/get", {"name": "greet", "arguments": {"name": "A"}}).whole()).status == 200
+    assert (
+        await client.modern("prompts/get", {"name": "greet", "arguments": {"name": "A"}}).whole()
+    ).status == 200
     assert (await client.modern("prompts/get", {"name": "greet"}, mcp_name="x").whole()).status == 400
 
 

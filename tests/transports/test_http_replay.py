@@ -93,7 +93,16 @@ async def test_unknown_and_foreign_ids_are_refused(client: Client) -> None:
     theirs = await other.tool("steps", {"count": 1}, token=1).whole()
     mine = await session.tool("steps", {"count": 1}, token=1).whole()
     tag = str(mine.events[0].ident).rpartition("-")[0].rpartition("-")[0]
-    for wrong in ("x", "1", "-1-1", f"{tag}-1-99", f"{tag}-9-1", f"{tag}-1-x", f"{tag}-²-1", str(theirs.events[0].ident)):
+    for wrong in (
+        "x",
+        "1",
+        "-1-1",
+        f"{tag}-1-99",
+        f"{tag}-9-1",
+        f"{tag}-1-x",
+        f"{tag}-²-1",
+        str(theirs.events[0].ident),
+    ):
         call = await session.get(last=wrong).whole()
         assert (call.status, call.json["error"]["code"]) == (400, -32600), wrong
         assert "Last-Event-ID" in call.json["error"]["message"]
@@ -142,7 +151,9 @@ async def test_a_reader_that_stalls_is_cut_off_and_may_come_back(client: Client)
     assert len(call.events) < 50
 
 
-async def test_a_client_that_vanished_before_anything_was_sent_leaves_nothing(client: Client, stanchion: Any) -> None:
+async def test_a_client_that_vanished_before_anything_was_sent_leaves_nothing(
+    client: Client, stanchion: Any
+) -> None:
     session = await client.open("2025-06-18")
     call = session.tool("wait", {"name": "a"})
     await settled(lambda: "a" in stanchion.gates)

@@ -187,7 +187,9 @@ async def test_progress_of_a_batch_s_part_is_on_the_batch_s_stream(client: Clien
 # -- the standing stream
 
 
-async def test_what_belongs_to_no_request_goes_onto_the_standing_stream(client: Client, stanchion: Any) -> None:
+async def test_what_belongs_to_no_request_goes_onto_the_standing_stream(
+    client: Client, stanchion: Any
+) -> None:
     session = await client.open()
     standing = await session.get().until(lambda c: c.comments)
     stanchion.tool(name="later")(lambda: "x")
@@ -248,7 +250,11 @@ async def test_a_session_belongs_to_who_opened_it(stanchion: Stanchion) -> None:
         mine = session.tool("who", x_user="ada")
         assert text_of((await mine.whole()).json) == "http 2025-11-25 ada"
         for other in ("bob", ""):
-            for call in (session.request("ping", x_user=other), session.get(x_user=other), session.delete(x_user=other)):
+            for call in (
+                session.request("ping", x_user=other),
+                session.get(x_user=other),
+                session.delete(x_user=other),
+            ):
                 assert (await call.whole()).status == 404
         assert (await session.delete(x_user="ada").whole()).status == 204
 

@@ -190,7 +190,9 @@ _2025_06_18: Final = structs.replace(
     resource_links=True,
     completion_context=True,
 )
-_2025_11_25: Final = structs.replace(_2025_06_18, revision="2025-11-25", null_id=False, icons=True, primes=True)
+_2025_11_25: Final = structs.replace(
+    _2025_06_18, revision="2025-11-25", null_id=False, icons=True, primes=True
+)
 _2026_07_28: Final = structs.replace(
     _2025_11_25,
     revision="2026-07-28",
