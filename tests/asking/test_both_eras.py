@@ -334,3 +334,31 @@ async def test_nothing_is_left_of_a_client_that_goes_while_it_is_asked(server: S
         if not (statistics.questions or statistics.calls or statistics.ending):
             break
     assert (statistics.questions, statistics.calls, statistics.running) == (0, 0, 0)
+
+
+async def test_time_spent_waiting_is_not_the_callbacks_own() -> None:
+    app = Stanchion("slow", config=Config(elicitation_timeout=PATIENCE, callback_timeout=0.3))
+
+    @app.tool
+    async def patient(context: Context) -> str:
+        return (await context.elicit("Your name?", Name)).action
+
+    @app.tool
+    async def impatient(context: Context) -> str:
+        await context.elicit("Your name?", Name)
+        await asyncio.Event().wait()
+        return "never"
+
+    server = app.server()
+    client = await legacy(server)
+    client.ask("tools/call", {"name": "patient"})
+    question = await client.hear()
+    await asyncio.sleep(0.5)  # longer than a callback may take
+    client.answer(question, result=YES)
+    assert text(await client.hear("tools/call")) == "accept"
+    client.ask("tools/call", {"name": "impatient"})
+    client.answer(await client.hear(), result=YES)
+    ended = await client.hear("tools/call")
+    assert ended["result"]["structuredContent"]["code"] == "timed_out"
+    assert ended["result"]["structuredContent"]["timeout"] == 0.3
+    await server.aclose(0.0)

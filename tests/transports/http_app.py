@@ -14,6 +14,7 @@ def make_app(**options: Any) -> Stanchion:
     app = Stanchion("http", config=Config(**options))
     cancelled: list[str] = []
     app.cancelled = cancelled  # type: ignore[attr-defined]
+    app.flooded = flooded = []  # type: ignore[attr-defined,var-annotated]
     app.gates = gates = {}  # type: ignore[attr-defined,var-annotated]
 
     @app.tool
@@ -48,6 +49,9 @@ def make_app(**options: Any) -> Stanchion:
     async def flood(count: int, size: int, ctx: Context) -> str:
         for number in range(count):
             await ctx.log("info", f"{number} {'x' * size}")
+            if not number:
+                await asyncio.sleep(0.05)  # for the response to begin
+        flooded.append(count)
         return "flooded"
 
     @app.tool

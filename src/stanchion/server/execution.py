@@ -369,11 +369,10 @@ class Execution:
         """End the calls whose time is over, and write off work that did not end when told."""
         self.asks.expire(now, out)
         for call in self.ledger.expired(now):
-            was, seconds = call.state, call.deadline
-            assert seconds is not None
-            self._refuse(
-                call, refusals.denied("") if was is State.AUTHORISING else refusals.timed_out(seconds), out
-            )
+            was, errand = call.state, call.subject
+            assert errand is not None
+            refusal = refusals.denied("") if was is State.AUTHORISING else refusals.timed_out(errand.timeout)
+            self._refuse(call, refusal, out)
             self._end_work(call.ref, was, now, out)
         written_off = [ref for ref in self._endings.due(now) if self.admission.write_off(ref)]
         out.extend(Emit("work_written_off", {"ref": ref}) for ref in written_off)
