@@ -33,6 +33,7 @@ from stanchion.server.ports import (
     Missing,
     Outcome,
     Progressed,
+    Questioned,
     ReadResource,
     Rejected,
     RunTool,
@@ -239,6 +240,33 @@ class KernelMachine(RuleBasedStateMachine):
             total = None if message is None else self.steps + 1
             self.bench.feed(Progressed(ref, self.steps, total, message))
             self.bench.feed(Logged(ref, level, Raw(b'{"said":1}'), None if message is None else "l"))
+
+    @precondition(lambda self: self.bench.watch.working)
+    @rule(data=st.data())
+    def ask(self, data) -> None:
+        """Work asks its client, also when nobody waits for it any more."""
+        watch = self.bench.watch
+        ref = data.draw(st.sampled_from(sorted(watch.working)))
+        self.steps += 1.0
+        ident = f"ask-{self.steps:g}"
+        watch.questions[ident] = ref
+        self.bench.feed(Questioned(ref, ident, "roots/list", Raw(b"{}"), lambda *_: None))
+
+    @precondition(lambda self: self.bench.watch.asked)
+    @rule(data=st.data(), connection=CONNECTIONS, owner=st.booleans(), error=st.booleans())
+    def answer(self, data, connection: Hashable, owner: bool, error: bool) -> None:
+        """Answers come from whoever was asked or from others, once, twice or too late."""
+        watch = self.bench.watch
+        ident = data.draw(st.sampled_from(sorted(watch.asked)[-4:]))
+        ref = watch.questions.get(ident)
+        ticket = None if ref is None else watch.tickets.get(ref)
+        if owner and ticket is not None:
+            connection = ticket.connection
+        said = {"error": {"code": -1, "message": "no"}} if error else {"result": {"roots": []}}
+        before = set(watch.questions)
+        self.bench.send({"jsonrpc": "2.0", "id": ident, **said}, connection)
+        if ticket is not None and ticket.connection != connection:
+            assert set(watch.questions) == before, "only whoever was asked can answer"
 
     # -- the program
 

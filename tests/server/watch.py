@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stanchion.server.config import Config
-from stanchion.server.effects import Dispatch, Effect, Emit, Fail, Kill, Push, Reply, Return
+from stanchion.server.effects import Deliver, Dispatch, Effect, Emit, Fail, Kill, Push, Reply, Return
 from stanchion.server.kernel import Kernel
 from stanchion.server.ports import Authorize, Job
 from stanchion.wire.codec import Codec
-from stanchion.wire.jsonrpc import Ref
+from stanchion.wire.jsonrpc import Ref, Request
 from stanchion.wire.revisions import NEWEST_HANDSHAKE
 from tests.wire_schema import SchemaChecker
 
@@ -104,6 +104,10 @@ class Watch:
         """Nothing was found wrong so far."""
         self.pushed: list[tuple[Hashable, dict[str, Any], Ref | None]] = []
         self.emitted: list[tuple[str, dict[str, object]]] = []
+        self.questions: dict[str, Ref] = {}
+        """What callbacks have asked and were not told the end of."""
+        self.asked: set[str] = set()
+        """What clients were asked."""
         self._config = config
         self._codec = Codec()
         self._checkers = {
@@ -124,6 +128,8 @@ class Watch:
                     ticket.end = effect
                 case Push():
                     self._push(effect)
+                case Deliver(_, ident):
+                    assert self.questions.pop(ident, None) is not None, "told twice, or unasked"
                 case Dispatch(job):
                     self._dispatch(job)
                 case Kill(ref):
@@ -188,6 +194,10 @@ class Watch:
         ticket = None if push.related is None else self.tickets.get(push.related)
         if push.related is not None and push.related > 0:
             assert ticket is not None, "a notice for nobody"
+        if isinstance(push.notice, Request):
+            assert push.notice.id in self.questions
+            assert ticket is None or not ticket.meta, "a modern client is never sent a request"
+            self.asked.add(str(push.notice.id))
         if ticket is not None:
             assert not ticket.ended, "a notice after the answer"
             ticket.notices.append(notice)
@@ -253,6 +263,9 @@ class Watch:
         waiting = {ref for ref, ticket in self.tickets.items() if not ticket.ended}
         assert waiting == {call.ref for call in ledger.all() if call.ref > 0} | batches
         assert figures.calls == len(ledger)
+        assert figures.questions == len(self.questions)
+        for ref in self.questions.values():
+            assert ledger.get(ref) is not None, "a question of a call that has ended"
 
 
 def _same(one: object, other: object) -> bool:

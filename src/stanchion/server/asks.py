@@ -43,10 +43,13 @@ class Asks:
         return self._questions.next_deadline
 
     def questioned(self, report: Questioned, now: float, out: list[Effect]) -> None:
-        """A callback asks. One whose call has ended is told at once."""
+        """A callback asks. It is told at once if its call has ended or nobody can be asked in its name.
+
+        That is so for calls of the embedding program, and for clients of 2026-07-28, who are never sent requests (B20).
+        """
         call = self._ledger.get(report.ref)
-        if call is None or call.state is not State.RUNNING:
-            out.append(Deliver(report.deliver, report.id, Unsaid("the call has ended")))
+        if call is None or call.state is not State.RUNNING or call.id is None or call.profile.modern:
+            out.append(Deliver(report.deliver, report.id, Unsaid("nobody can be asked")))
             return
         if not self._questions.waits(report.ref) and (left := self._ledger.time_left(call, now)) is not None:
             self._left[report.ref] = left
