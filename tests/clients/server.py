@@ -1,4 +1,4 @@
-"""The probe, and one tool more: what the client tests serve."""
+"""The probe, and the few tools more that clients are tested with."""
 
 import asyncio
 import sys
@@ -21,3 +21,37 @@ async def unhurried_progress(steps: int, ctx: Context) -> str:
         await ctx.progress(step, total=steps, message=f"step {step} of {steps}")
     await asyncio.sleep(0.05)
     return f"{steps} steps"
+
+
+class Holds:
+    """Counts the calls of `hold` at work, and tells when that changes."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.changed = asyncio.Event()
+
+    def add(self, number: int) -> None:
+        self.count += number
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+
+holds = Holds()
+
+
+@app.tool
+async def hold() -> None:
+    """Go on until cancelled."""
+    holds.add(1)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        holds.add(-1)
+
+
+@app.tool
+async def held(count: int) -> str:
+    """Wait until that many calls of `hold` are at work, whoever made them."""
+    while holds.count != count:
+        await holds.changed.wait()
+    return f"{count} held"

@@ -196,7 +196,9 @@ class Watch:
             assert ticket is not None, "a notice for nobody"
         if isinstance(push.notice, Request):
             assert push.notice.id in self.questions
-            assert ticket is None or not ticket.meta, "a modern client is never sent a request"
+            assert ticket is None or "io.modelcontextprotocol/protocolVersion" not in ticket.meta, (
+                "a modern client is never sent a request"
+            )
             self.asked.add(str(push.notice.id))
         if ticket is not None:
             assert not ticket.ended, "a notice after the answer"
