@@ -1,5 +1,6 @@
 """A server whose tools ask their client: what the tests of elicitation serve."""
 
+import itertools
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,7 +24,7 @@ class Name:
     name: str
 
 
-tickets = iter(range(1, 1_000_000))
+tickets = itertools.count()
 
 
 @app.tool
@@ -41,4 +42,4 @@ async def serve(context: Context) -> list[int | str]:
     cup = await context.elicit("Which cup?", Cup)
     ticket = await context.once("ticket", lambda: next(tickets))
     name = await context.elicit("For whom?", Name)
-    return [cup.content.size, name.content.name, ticket, next(tickets) - ticket]
+    return [cup.content.size, name.content.name, next(tickets) - ticket]

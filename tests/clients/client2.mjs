@@ -1,10 +1,11 @@
-// The second generation: `node client2.mjs legacy|auto|REVISION COMMAND ARGS...` prints one JSON report.
+// The second generation: `node client2.mjs legacy|auto|REVISION URL` (or `COMMAND ARGS...`)
+// prints one JSON report.
 
-import { Client } from "@modelcontextprotocol/client";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { drive, within } from "./drive.mjs";
+import { drive, reach, within } from "./drive.mjs";
 
-const [mode, command, ...args] = process.argv.slice(2);
+const [mode, ...where] = process.argv.slice(2);
 const client = new Client(
   { name: "client2", version: "1.0.0" },
   { versionNegotiation: { mode: mode === "legacy" || mode === "auto" ? mode : { pin: mode } } },
@@ -12,7 +13,8 @@ const client = new Client(
 const changed = new Promise((resolve) => {
   client.setNotificationHandler("notifications/tools/list_changed", () => resolve(true));
 });
-await within("connect", client.connect(new StdioClientTransport({ command, args, stderr: "inherit" })));
+const transport = reach(where, StreamableHTTPClientTransport, StdioClientTransport);
+await within("connect", client.connect(transport));
 const modern = client.getProtocolEra() === "modern";
 const subscription = modern ? await within("listen", client.listen({ toolsListChanged: true })) : undefined;
 
@@ -24,5 +26,6 @@ report.server = client.getServerVersion();
 report.revision = client.getNegotiatedProtocolVersion();
 report.honoured = subscription?.honoredFilter ?? null;
 await subscription?.close();
+await within("the session's end", transport.terminateSession?.());
 await client.close();
 process.stdout.write(JSON.stringify(report));

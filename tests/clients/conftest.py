@@ -31,17 +31,19 @@ def asker_url() -> Iterator[str]:
 @pytest.fixture(scope="session", params=TRANSPORTS)
 def probe(request: pytest.FixtureRequest) -> Where:
     """Where the probe is: a command on stdio, a URL over Streamable HTTP."""
-    if request.param == "http":
-        return request.getfixturevalue("probe_url")
-    return command(HERE / "server.py")
+    where: Where = (
+        request.getfixturevalue("probe_url") if request.param == "http" else command(HERE / "server.py")
+    )
+    return where
 
 
 @pytest.fixture(scope="session", params=TRANSPORTS)
 def asker(request: pytest.FixtureRequest) -> Where:
     """Where the server is whose tools ask their client."""
-    if request.param == "http":
-        return request.getfixturevalue("asker_url")
-    return command(HERE / "asker.py")
+    where: Where = (
+        request.getfixturevalue("asker_url") if request.param == "http" else command(HERE / "asker.py")
+    )
+    return where
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,13 @@ export async function within(what, promise) {
   }
 }
 
+/** What a script was told to connect to: the URL of a server that runs, or the command that starts one on stdio. */
+export function reach([first, ...rest], Http, Stdio) {
+  return /^https?:/.test(first)
+    ? new Http(new URL(first))
+    : new Stdio({ command: first, args: rest, stderr: "inherit" });
+}
+
 /** Run one step that must fail, and keep what it failed with. */
 async function failure(promise) {
   try {
@@ -61,14 +68,17 @@ export async function drive(client, { call, changed }) {
   await step("progressed", call("unhurried_progress", { steps: 3 }, { onprogress: (note) => report.progress.push(note) }));
 
   const abort = new AbortController();
-  const slow = failure(call("sleep", { seconds: 3600 }, { signal: abort.signal }));
+  const slow = failure(call("hold", {}, { signal: abort.signal }));
+  await step("begun", call("held", { count: 1 }));
   await step("beside", call("echo", { text: "meanwhile" }));
   abort.abort("changed my mind");
   await step("cancelled", slow);
+  await step("released", call("held", { count: 0 }));
   await step("after", call("echo", { text: "still here" }));
 
   await step("toggled", call("toggle", { name: "later", on: true }));
   await step("changed", changed);
   await step("relisted", client.listTools());
+  await step("untoggled", call("toggle", { name: "later", on: false }));
   return report;
 }

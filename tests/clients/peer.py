@@ -68,3 +68,13 @@ async def connected(where: Where, mode: str, **options: Any) -> AsyncIterator[Pe
     assert not broken, f"the client could not read what the server sent: {broken}"
 
 
+def first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def text(result: types.CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, types.TextContent)
+    return content.text

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.clients.serving import Where
+
 LAUNCHER = (
     Path(__file__).parent / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 )
@@ -18,15 +20,20 @@ TOOL_IS_ERROR = 5
 class Inspector:
     """Runs one request of the Inspector's command line against the probe."""
 
-    def __init__(self, probe: list[str], environment: Mapping[str, str], home: Path) -> None:
-        self.probe = probe
+    def __init__(self, probe: Where, environment: Mapping[str, str], home: Path) -> None:
+        self.where = ["--server-url", probe] if isinstance(probe, str) else ["--", *probe]
         self.environment = dict(environment) | {"HOME": str(home), "USERPROFILE": str(home)}
 
-    def __call__(self, method: str, *options: str, era: str = "legacy", status: int = 0) -> dict[str, Any]:
+    def asking(self, method: str, *options: str, era: str) -> list[str]:
+        """The command line of one request."""
         asked = ["--method", method, *options, "--protocol-era", era, "--format", "json", "--quiet"]
+        return ["node", str(LAUNCHER), "--cli", *asked, *self.where]
+
+    def __call__(self, method: str, *options: str, era: str = "legacy", status: int = 0) -> dict[str, Any]:
+        asked = self.asking(method, *options, era=era)
         try:
             done = subprocess.run(
-                ["node", str(LAUNCHER), "--cli", *asked, "--", *self.probe],
+                asked,
                 env=self.environment,
                 capture_output=True,
                 encoding="utf-8",
@@ -42,7 +49,7 @@ class Inspector:
 
 
 @pytest.fixture
-def inspect(probe: list[str], node_environment: Mapping[str, str], tmp_path: Path) -> Inspector:
+def inspect(probe: Where, node_environment: Mapping[str, str], tmp_path: Path) -> Inspector:
     return Inspector(probe, node_environment, tmp_path)
 
 
@@ -94,3 +101,25 @@ def test_prompts_are_listed_and_filled_in(inspect: Inspector) -> None:
 
 def test_the_log_level_can_be_set(inspect: Inspector) -> None:
     assert inspect("logging/setLevel", "--log-level", "warning") is not None
+
+
+@eras
+def test_a_call_that_reports_progress_ends_with_its_result(inspect: Inspector, era: str) -> None:
+    result = inspect("tools/call", "--tool-name", "unhurried_progress", "--tool-arg", "steps=3", era=era)
+    assert result["content"] == [{"type": "text", "text": "3 steps"}]
+
+
+def test_an_interrupted_call_is_cancelled(
+    probe_url: str, node_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    """Where one command's call can be seen by another: over HTTP, in the revision where to leave is to cancel."""
+    inspect = Inspector(probe_url, node_environment, tmp_path)
+    held = ("--tool-name", "held", "--tool-arg")
+    asked = inspect.asking("tools/call", "--tool-name", "hold", era="modern")
+    with subprocess.Popen(asked, env=inspect.environment, stdout=subprocess.DEVNULL) as process:
+        try:
+            inspect("tools/call", *held, "count=1", era="modern")
+        finally:
+            process.terminate()
+        process.wait(PATIENCE)
+    assert inspect("tools/call", *held, "count=0", era="modern")["content"][0]["text"] == "0 held"

@@ -1,89 +1,21 @@
-"""The official Python client, in both eras, against the probe over real stdio."""
+"""The official Python client, in both eras, against the probe on stdio and over HTTP."""
 
 import base64
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any
 
 import anyio
 import mcp_types as types
 import pytest
 from mcp import MCPError
-from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters
 from mcp.client.subscriptions import ToolsListChanged
 from mcp.shared.exceptions import MCPDeprecationWarning
 
+from tests.clients.peer import LEGACY, MODERN, connected, text, within
+from tests.clients.serving import Where
+
 pytestmark = pytest.mark.anyio
 
-PATIENCE = 15.0
-LEGACY, MODERN = "2025-11-25", "2026-07-28"
 both = pytest.mark.parametrize("mode", ["legacy", "auto"])
-
-
-@contextmanager
-def within(what: str, seconds: float = PATIENCE) -> Iterator[None]:
-    """Bound what stands inside, and say what was waited for when it takes too long."""
-    try:
-        with anyio.fail_after(seconds):
-            yield
-    except TimeoutError:
-        pytest.fail(f"waited {seconds:g} s for {what}")
-
-
-class Peer:
-    """A connected client, and what the server told it without being asked."""
-
-    def __init__(self, probe: list[str], mode: str, **options: Any) -> None:
-        self.notices: list[types.ServerNotification | Exception] = []
-        self.noticed = anyio.Event()
-        self.client = Client(
-            StdioServerParameters(command=probe[0], args=probe[1:]),
-            mode=mode,
-            read_timeout_seconds=PATIENCE,
-            message_handler=self.hear,
-            **options,
-        )
-
-    async def hear(self, message: types.ServerNotification | Exception) -> None:
-        self.notices.append(message)
-        self.noticed.set()
-        self.noticed = anyio.Event()
-
-    async def notice(self, kind: type[Any]) -> Any:
-        """Wait until a notification of that kind has arrived."""
-        with within(f"a {kind.__name__}"):
-            while True:
-                for notice in self.notices:
-                    if isinstance(notice, kind):
-                        return notice
-                await self.noticed.wait()
-
-
-@asynccontextmanager
-async def connected(probe: list[str], mode: str, **options: Any) -> AsyncIterator[Peer]:
-    peer = Peer(probe, mode, **options)
-    try:
-        with within("the whole session", 4 * PATIENCE):
-            async with peer.client:
-                yield peer
-    except BaseExceptionGroup as group:  # the client's task groups wrap what a test raises
-        raise first(group) from None
-    broken = [notice for notice in peer.notices if isinstance(notice, Exception)]
-    assert not broken, f"the client could not read what the server sent: {broken}"
-
-
-def first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-def text(result: types.CallToolResult) -> str:
-    (content,) = result.content
-    assert isinstance(content, types.TextContent)
-    return content.text
 
 
 @pytest.mark.parametrize(
@@ -91,7 +23,7 @@ def text(result: types.CallToolResult) -> str:
     [("legacy", LEGACY), ("auto", MODERN), (MODERN, MODERN)],
     ids=["legacy", "auto", "pinned"],
 )
-async def test_the_client_connects_in_its_mode(probe: list[str], mode: str, revision: str) -> None:
+async def test_the_client_connects_in_its_mode(probe: Where, mode: str, revision: str) -> None:
     async with connected(probe, mode) as peer:
         client = peer.client
         assert client.protocol_version == revision
@@ -111,7 +43,7 @@ async def test_the_client_connects_in_its_mode(probe: list[str], mode: str, revi
 
 
 @both
-async def test_tools_are_listed_and_called(probe: list[str], mode: str) -> None:
+async def test_tools_are_listed_and_called(probe: Where, mode: str) -> None:
     async with connected(probe, mode) as peer:
         tools = {tool.name: tool for tool in (await peer.client.list_tools()).tools}
         assert list(tools)[:3] == ["noop", "echo", "add"], "tools are listed as they were registered"
@@ -129,7 +61,7 @@ async def test_tools_are_listed_and_called(probe: list[str], mode: str) -> None:
 
 
 @both
-async def test_a_declared_result_is_structured_and_told_as_text(probe: list[str], mode: str) -> None:
+async def test_a_declared_result_is_structured_and_told_as_text(probe: Where, mode: str) -> None:
     async with connected(probe, mode) as peer:
         await peer.client.list_tools()  # the client checks results against the schemas it has seen
         result = await peer.client.call_tool("typed")
@@ -141,7 +73,7 @@ async def test_a_declared_result_is_structured_and_told_as_text(probe: list[str]
 
 
 @both
-async def test_every_kind_of_content_arrives(probe: list[str], mode: str) -> None:
+async def test_every_kind_of_content_arrives(probe: Where, mode: str) -> None:
     async with connected(probe, mode) as peer:
         kinds = {}
         for kind in ("image", "audio", "link", "embedded", "blob"):
@@ -159,7 +91,7 @@ async def test_every_kind_of_content_arrives(probe: list[str], mode: str) -> Non
 
 
 @both
-async def test_errors_say_what_kind_they_are(probe: list[str], mode: str) -> None:
+async def test_errors_say_what_kind_they_are(probe: Where, mode: str) -> None:
     async with connected(probe, mode) as peer:
         with pytest.raises(MCPError) as unknown:
             await peer.client.call_tool("no_such_tool", {})
@@ -185,7 +117,7 @@ async def test_errors_say_what_kind_they_are(probe: list[str], mode: str) -> Non
 
 
 @both
-async def test_resources_are_listed_and_read(probe: list[str], mode: str) -> None:
+async def test_resources_are_listed_and_read(probe: Where, mode: str) -> None:
     async with connected(probe, mode) as peer:
         assert [str(one.uri) for one in (await peer.client.list_resources()).resources] == [
             "config://settings"
@@ -202,7 +134,7 @@ async def test_resources_are_listed_and_read(probe: list[str], mode: str) -> Non
 
 
 @both
-async def test_a_prompt_is_listed_filled_in_and_completed(probe: list[str], mode: str) -> None:
+async def test_a_prompt_is_listed_filled_in_and_completed(probe: Where, mode: str) -> None:
     async with connected(probe, mode) as peer:
         (prompt,) = (await peer.client.list_prompts()).prompts
         assert prompt.name == "greet"
@@ -227,7 +159,7 @@ async def test_a_prompt_is_listed_filled_in_and_completed(probe: list[str], mode
 
 
 @both
-async def test_progress_arrives_in_order_and_before_the_result(probe: list[str], mode: str) -> None:
+async def test_progress_arrives_in_order_and_before_the_result(probe: Where, mode: str) -> None:
     seen: list[tuple[float, float | None, str | None]] = []
 
     async def show(progress: float, total: float | None, message: str | None) -> None:
@@ -240,7 +172,7 @@ async def test_progress_arrives_in_order_and_before_the_result(probe: list[str],
 
 
 @both
-async def test_log_messages_arrive_when_asked_for(probe: list[str], mode: str) -> None:
+async def test_log_messages_arrive_when_asked_for(probe: Where, mode: str) -> None:
     async with connected(probe, mode, log_level="warning") as peer:
         if mode == "legacy":
             with pytest.warns(MCPDeprecationWarning):
@@ -252,21 +184,19 @@ async def test_log_messages_arrive_when_asked_for(probe: list[str], mode: str) -
 
 
 @both
-async def test_cancelled_calls_end_and_make_room_for_others(probe: list[str], mode: str) -> None:
+async def test_cancelled_calls_end_and_make_room_for_others(probe: Where, mode: str) -> None:
     async with connected(probe, mode) as peer:
         for _ in range(4):  # together more than one connection may have at once
             async with anyio.create_task_group() as group:
                 for _ in range(10):
-                    group.start_soon(peer.client.call_tool, "sleep", {"seconds": 3600})
-                await anyio.wait_all_tasks_blocked()
-                # Requests are handled in the order they were sent: once this is answered, the ten are at work.
-                assert text(await peer.client.call_tool("echo", {"text": "meanwhile"})) == "meanwhile"
+                    group.start_soon(peer.client.call_tool, "hold")
+                assert text(await peer.client.call_tool("held", {"count": 10})) == "10 held"
                 group.cancel_scope.cancel()
-        assert text(await peer.client.call_tool("echo", {"text": "after"})) == "after"
+            assert text(await peer.client.call_tool("held", {"count": 0})) == "0 held"
 
 
 @both
-async def test_list_changed_reaches_the_client(probe: list[str], mode: str) -> None:
+async def test_list_changed_reaches_the_client(probe: Where, mode: str) -> None:
     async with connected(probe, mode) as peer:
         await peer.client.list_tools()
         toggle = {"name": "came_later", "on": True}

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.clients.serving import Where
+
 HERE = Path(__file__).parent
 PATIENCE = 90.0
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
@@ -25,13 +27,13 @@ Report = dict[str, Any]
     ],
 )
 def driven(
-    request: pytest.FixtureRequest, probe: list[str], node_environment: Mapping[str, str]
+    request: pytest.FixtureRequest, probe: Where, node_environment: Mapping[str, str]
 ) -> tuple[Report, str]:
     """The report of one client, and the revision it should have agreed on."""
     script, revision = request.param
     try:
         done = subprocess.run(
-            ["node", *script, *probe],
+            ["node", *script, *([probe] if isinstance(probe, str) else probe)],
             cwd=HERE,
             env=node_environment,
             capture_output=True,
@@ -103,6 +105,7 @@ def test_it_cancels_a_call_and_goes_on(driven: tuple[Report, str]) -> None:
     report, _ = driven
     assert text(report["beside"]) == "meanwhile"
     assert "changed my mind" in report["cancelled"]["message"]
+    assert text(report["released"]) == "0 held"
     assert text(report["after"]) == "still here"
 
 

@@ -18,13 +18,31 @@ COUNTS = [
     "max_batch",
     "max_outbox_bytes",
     "max_result_bytes",
+    "max_body_bytes",
+    "max_header_bytes",
+    "max_headers",
+    "max_sessions",
+    "event_store_messages",
+    "event_store_bytes",
+    "event_store_streams",
     "page_size",
     "max_client_capabilities",
     "max_listeners",
     "max_subscriptions",
 ]
-SPANS = ["callback_timeout", "kill_grace", "stall_limit", "list_changed_window"]
-WAITS = ["drain", "busy_retry_after"]
+SPANS = [
+    "callback_timeout",
+    "kill_grace",
+    "stall_limit",
+    "body_timeout",
+    "head_timeout",
+    "keep_alive",
+    "reader_timeout",
+    "session_idle",
+    "event_store_seconds",
+    "list_changed_window",
+]
+WAITS = ["drain", "busy_retry_after", "reconnect_after"]
 
 
 def faults(**options: Any) -> list[str]:
@@ -74,6 +92,11 @@ def test_words_are_of_the_vocabulary() -> None:
     assert faults(offers=("tools", "magic", "x")) == [
         f"offers must name only {', '.join(FEATURES)}, not 'magic', 'x'"
     ]
+
+
+@pytest.mark.parametrize("name", ["allowed_hosts", "allowed_origins"])
+def test_several_names_are_no_single_text(name: str) -> None:
+    assert faults(**{name: "localhost"}) == [f"{name} must be a tuple of texts, not one text"]
 
 
 def test_all_faults_are_told_at_once() -> None:

@@ -40,7 +40,12 @@ async def refused(call: Call) -> tuple[int | None, str]:
 @pytest.mark.parametrize("path", ["/mcp", "/health", "/sse", "/messages/", "/nothing"])
 @pytest.mark.parametrize("verb", ["POST", "GET", "DELETE", "OPTIONS"])
 async def test_hosts_and_origins_are_looked_at_on_every_path(client: Client, path: str, verb: str) -> None:
-    for wrong in ({"host": "evil.example"}, {"host": ""}, {"origin": "http://evil.example"}, {"origin": "null"}):
+    for wrong in (
+        {"host": "evil.example"},
+        {"host": ""},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+    ):
         status, text = await refused(client.call(verb, path, **wrong))
         assert (status, "allowed_" in text) == (403, True)
 
@@ -60,7 +65,13 @@ async def test_a_preflight_names_what_clients_send(client: Client) -> None:
     call = await client.call("OPTIONS", origin="http://localhost:6274", **asked).whole()
     assert (call.status, call.body) == (204, b"")
     allowed = call.headers["access-control-allow-headers"].split(", ")
-    for name in ("mcp-session-id", "mcp-protocol-version", "last-event-id", "authorization", "mcp-param-region"):
+    for name in (
+        "mcp-session-id",
+        "mcp-protocol-version",
+        "last-event-id",
+        "authorization",
+        "mcp-param-region",
+    ):
         assert name in allowed
     assert "x-other" not in allowed
     assert "DELETE" in call.headers["access-control-allow-methods"]
@@ -88,7 +99,11 @@ async def test_other_verbs_are_told_which_there_are(client: Client, verb: str) -
     status, text = await refused(call)
     assert (status, call.headers["allow"]) == (405, "POST, GET, DELETE, OPTIONS")
     assert "POST" in text
-    for path, allow in (("/sse", "GET, OPTIONS"), ("/messages/", "POST, OPTIONS"), ("/health", "GET, HEAD, OPTIONS")):
+    for path, allow in (
+        ("/sse", "GET, OPTIONS"),
+        ("/messages/", "POST, OPTIONS"),
+        ("/health", "GET, HEAD, OPTIONS"),
+    ):
         call = client.call("PUT", path)
         assert (await refused(call))[0] == 405
         assert call.headers["allow"] == allow
@@ -98,7 +113,9 @@ async def test_nothing_is_anywhere_else(client: Client) -> None:
     for path in ("/", "/mcpx", "/mcp/x", "/.well-known/oauth-protected-resource"):
         assert (await refused(client.call("GET", path)))[0] == 404
     assert (await client.call("GET", "/health").whole()).json == {"status": "ok"}
-    assert (await client.post(PING).whole()).status == (await client.call("POST", "/mcp/", PING, **JSON_).whole()).status
+    assert (await client.post(PING).whole()).status == (
+        await client.call("POST", "/mcp/", PING, **JSON_).whole()
+    ).status
 
 
 JSON_ = {name.replace("-", "_"): value for name, value in JSON.items()}
@@ -142,10 +159,16 @@ async def test_accept_is_read_leniently(client: Client, accept: str) -> None:
         (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32602, 1),
         (b'{"jsonrpc":"1.0","method":"ping"}', -32600, None),
         (b'{"jsonrpc":"2.0","id":1,"result":1,"error":2}', -32600, None),
-        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"a":' * 200 + b"1" + b"}" * 200 + b"}", -32600, 1),
+        (
+            b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"a":' * 200 + b"1" + b"}" * 200 + b"}",
+            -32600,
+            1,
+        ),
     ],
 )
-async def test_what_is_no_message_is_a_bad_request(client: Client, body: bytes, code: int, ident: Any) -> None:
+async def test_what_is_no_message_is_a_bad_request(
+    client: Client, body: bytes, code: int, ident: Any
+) -> None:
     call = await client.post(body).whole()
     assert (call.status, call.json["error"]["code"], call.json.get("id")) == (400, code, ident)
     assert ident is not None or "id" not in call.json

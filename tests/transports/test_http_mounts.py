@@ -14,6 +14,7 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from stanchion import Stanchion
+from stanchion.server.errors import CannotStart
 from tests.transports.http_app import make_app
 from tests.transports.http_calls import JSON, META, MODERN, Call, Client
 
@@ -96,7 +97,7 @@ def test_alone_it_has_a_lifespan_of_its_own(stanchion: Stanchion) -> None:
 
 def test_a_lifespan_that_can_t_start_fails_the_host(stanchion: Stanchion) -> None:
     stanchion.tool(name="wipe", destructive=True)(lambda: "x")
-    with pytest.raises(BaseException), TestClient(stanchion.asgi()):  # noqa: B017 - the test client's own
+    with pytest.raises(CannotStart), TestClient(stanchion.asgi()):
         pass
 
 
@@ -127,7 +128,8 @@ async def test_two_apps_share_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("root", "path"), [("/proxy", "/proxy/sse"), ("/app/tools", "/app/tools/sse"), ("", "/sse"), ("/proxy", "/sse")]
+    ("root", "path"),
+    [("/proxy", "/proxy/sse"), ("/app/tools", "/app/tools/sse"), ("", "/sse"), ("/proxy", "/sse")],
 )
 async def test_the_pair_s_address_has_the_prefix_once(stanchion: Stanchion, root: str, path: str) -> None:
     mcp = stanchion.asgi(sse=True)
@@ -140,7 +142,9 @@ async def test_the_pair_s_address_has_the_prefix_once(stanchion: Stanchion, root
         address = stream.events[0].data
         assert address.startswith(f"{root}/messages/?session_id=")
         headers = JSON | {"host": "localhost"}
-        posted = await Call(mounted, "POST", address, headers, b'{"jsonrpc":"2.0","id":1,"method":"ping"}').whole()
+        posted = await Call(
+            mounted, "POST", address, headers, b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+        ).whole()
         assert posted.status == 202
         await stream.until(lambda c: c.messages)
         await stream.leave()

@@ -30,12 +30,18 @@ async def opened(client: Client, **headers: str) -> tuple[Call, str]:
     return stream, stream.events[0].data
 
 
-def post(client: Client, address: str, method: str, params: Any = None, *, ident: int = 1, **headers: str) -> Call:
+def post(
+    client: Client, address: str, method: str, params: Any = None, *, ident: int = 1, **headers: str
+) -> Call:
     body = {"jsonrpc": "2.0", "id": ident, "method": method, "params": params or {}}
     return client.call("POST", address, body, content_type="application/json", **headers)
 
 
-INITIALIZE = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
+INITIALIZE = {
+    "protocolVersion": "2024-11-05",
+    "capabilities": {},
+    "clientInfo": {"name": "t", "version": "0"},
+}
 
 
 async def test_a_conversation(client: Client) -> None:

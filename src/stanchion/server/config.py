@@ -173,6 +173,12 @@ class Config(Struct, frozen=True, kw_only=True):
             "sealed_state_ttl",
             "kill_grace",
             "stall_limit",
+            "body_timeout",
+            "head_timeout",
+            "keep_alive",
+            "reader_timeout",
+            "session_idle",
+            "event_store_seconds",
             "list_changed_window",
         )
         return [(name, getattr(self, name)) for name in names]

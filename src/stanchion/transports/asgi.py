@@ -141,7 +141,7 @@ class AsgiApp:
             _LOG.error("the server can't start: %s", error)
             await self.aclose()
             await send({"type": "lifespan.startup.failed", "message": str(error)})
-            return
+            raise
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.aclose()

@@ -7,6 +7,7 @@ in the body, so that a client sees why. What a request means is decided elsewher
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final
 
@@ -129,7 +130,7 @@ class Http:
         limit = self.config.max_body_bytes
         length = self.headers.get("content-length", "")
         if length.isdecimal() and (len(length) > 18 or int(length) > limit):  # noqa: PLR2004 - more than any body
-            await self._refuse_body(limit)
+            await self._refuse_body(limit, more=True)
         pieces: list[bytes] = []
         size = 0
         try:
@@ -140,18 +141,19 @@ class Http:
                         raise Gone
                     piece = event.get("body", b"")
                     size += len(piece)
+                    more = event.get("more_body", False)
                     if size > limit:
                         break
                     pieces.append(piece)
-                    if not event.get("more_body", False):
+                    if not more:
                         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
         except TimeoutError:
             raise Refusal(408, "The request's body took too long", headers=[CLOSE]) from None
         pieces.clear()
-        await self._refuse_body(limit)
+        await self._refuse_body(limit, more=more)
         raise AssertionError  # pragma: no cover - the line above raises
 
-    async def _refuse_body(self, limit: int) -> None:
+    async def _refuse_body(self, limit: int, *, more: bool) -> None:
         """Say that the body is too long, then let it pass: a client that only writes would else never read that."""
         data = self.codec.encode(Refusal(413, f"The request's body is longer than {limit} bytes").failure)
         await self.start(413, [JSON, (b"content-length", b"%d" % len(data)), CLOSE])
@@ -159,11 +161,10 @@ class Http:
         left = _FAREWELL_BYTES
         try:
             async with asyncio.timeout(_FAREWELL_SECONDS):
-                while left > 0 and not self.headers.get("expect"):
+                while more and left > 0 and "expect" not in self.headers:
                     event = await self.receive()
                     left -= len(event.get("body", b""))
-                    if event["type"] != "http.request" or not event.get("more_body", False):
-                        break
+                    more = event["type"] == "http.request" and event.get("more_body", False)
         except TimeoutError:
             pass
         await self.write(b"", more=False)
@@ -206,11 +207,12 @@ class Http:
             head.append((b"content-length", b"%d" % len(data)))
         try:
             await self.start(status, [*head, *headers])
-            view = memoryview(data)
             # In pieces, so that a client that stops reading is noticed before all of it waits in the server's buffer.
-            for start in range(0, max(len(data), 1), _PIECE):
-                rest = start + _PIECE < len(data)
-                await self.write(bytes(view[start : start + _PIECE]) if rest or start else data, more=rest)
+            view = memoryview(data)
+            while len(view) > _PIECE:
+                await self.write(bytes(view[:_PIECE]), more=True)
+                view = view[_PIECE:]
+            await self.write(bytes(view), more=False)
         except TimeoutError:
             self.abort()
 
@@ -237,16 +239,19 @@ def _path(scope: Scope) -> str:
     return path or "/"
 
 
+_REFUSED: Final = re.compile(r"q=0(\.0*)?")
+
+
 def accepts(header: str | None, kind: str) -> bool:
     """Whether an ``Accept`` header takes a media type. Without a header, anything goes; weights but zero are ignored."""
     if not header:
         return True
-    family = kind.partition("/")[0]
+    if kind in header.split(", "):
+        return True
+    names = {kind, f"{kind.partition('/')[0]}/*", "*/*"}
     for part in header.lower().split(","):
         name, *options = (piece.strip() for piece in part.split(";"))
-        if name in (kind, f"{family}/*", "*/*") and "q=0" not in (
-            option.rstrip("0").rstrip(".") for option in options
-        ):
+        if name in names and not any(_REFUSED.fullmatch(option) for option in options):
             return True
     return False
 

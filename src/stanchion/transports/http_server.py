@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import importlib.util
 import signal
 import socket
 import threading
@@ -72,6 +73,8 @@ async def serve(
         log_config=None,
         access_log=False,
         lifespan="off",
+        # Named, for what _bounded knows of a protocol holds of these two.
+        http="httptools" if importlib.util.find_spec("httptools") else "h11",
         server_header=False,
         ws="none",
         timeout_keep_alive=_IDLE_SECONDS,

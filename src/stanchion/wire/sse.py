@@ -68,6 +68,7 @@ class Parser:
         "_max_bytes",
         "_rest",
         "_retry",
+        "_returned",
         "_started",
         "comments",
     )
@@ -77,6 +78,7 @@ class Parser:
         """Comment lines seen."""
         self._max_bytes = max_bytes
         self._rest = b""
+        self._returned = False
         self._started = False
         self._ident: str | None = None
         self._data: list[str] = []
@@ -87,12 +89,13 @@ class Parser:
     def feed(self, chunk: bytes) -> list[Event]:
         """Take the next bytes and return the events that end in them. An event that is never ended is never given."""
         events: list[Event] = []
-        data = self._rest + chunk
-        # A carriage return at the end may be half of a line ending.
-        held = data.endswith(b"\r")
-        lines = (data[:-1] if held else data).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        last = lines.pop()
-        self._rest = last + b"\r" if held else last
+        if self._returned and chunk:
+            # The second half of a line ending whose first half ended a line already.
+            chunk = chunk.removeprefix(b"\n")
+            self._returned = False
+        self._returned = self._returned or chunk.endswith(b"\r")
+        lines = (self._rest + chunk).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        self._rest = lines.pop()
         for line in lines:
             text = line.decode("utf-8", "replace")
             if not self._started:
