@@ -152,6 +152,25 @@ async def test_an_endless_head_is_cut_off(parser: str) -> None:
         writer.close()
 
 
+async def test_an_endless_head_behind_an_open_stream_is_cut_off(parser: str) -> None:
+    app: Any = make_app(max_header_bytes=10_000)
+    async with on_socket(app) as (url, asgi):
+        body, headers = tool("wait", {"name": "a"})
+        lines = ["POST /mcp HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(body)}"]
+        reader, writer = await connect(url)
+        writer.write(head(lines + [f"{name}: {value}" for name, value in headers.items()], body))
+        await settled(lambda: "a" in app.gates)
+        writer.write(b"GET /health HTTP/1.1\r\n")
+        with contextlib.suppress(ConnectionError):
+            for _ in range(1000):
+                writer.write(b"X: " + b"y" * 8000 + b"\r\n")
+                await writer.drain()
+        await closed(reader)
+        await settled(lambda: app.cancelled == ["a"])
+        assert asgi.endpoint.held().requests == 0
+        writer.close()
+
+
 async def test_a_body_that_is_too_long_is_answered(parser: str) -> None:
     async with on_socket(make_app(max_body_bytes=1000)) as (url, _):
         for lines in (["Content-Length: 3000000"], ["Transfer-Encoding: chunked"]):

@@ -140,10 +140,12 @@ def _bounded(protocol: Any, config: Config) -> Any:
 
         def data_received(self, data: bytes) -> None:
             cycle = self.cycle
-            if cycle is None or (cycle.response_complete and not cycle.more_body):
+            answered = cycle is None or cycle.response_complete
+            if answered and self._head_timer is None:
+                self._expect_head()
+            if answered or not cycle.more_body:
+                # Of the next head, though the response before it may still be under way.
                 self._head_bytes += len(data)
-                if self._head_timer is None:
-                    self._expect_head()
             super().data_received(data)
             if self.cycle is not cycle:
                 # A head is whole: from here on the app's own bounds hold.
