@@ -163,3 +163,15 @@ def test_modern_requests_of_one_connection_share_like_any_other() -> None:
     first: dict[str, Any] = describe({"name": "add", "arguments": {"a": 1}})
     bench.ask("tools/call", first)
     assert block(bench.ask("tools/call", first).result, MODERN)["code"] == "busy"
+
+
+def test_requests_without_a_principal_share_by_where_they_come_from() -> None:
+    """Over modern HTTP each request is a connection of its own: a client would else have as many shares as calls."""
+    bench = Bench(max_in_flight=8, max_in_flight_per_connection=2)
+    for name in "abc":
+        bench.open(name, NEWEST, holder=("peer", "192.0.2.1"))
+    assert bench.call(connection="a").answer is None
+    assert bench.call(connection="b").answer is None
+    assert block(bench.call(connection="c").result, NEWEST)["scope"] == "share"
+    bench.open("d", NEWEST, holder=("peer", "192.0.2.2"))
+    assert bench.call(connection="d").answer is None

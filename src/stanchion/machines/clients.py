@@ -41,7 +41,7 @@ class Client:
     """One connection. Mutable; only the kernel changes it."""
 
     __slots__ = (
-        "abilities", "connection", "enforced", "has_channel", "principal", "session", "transport", "watching",
+        "abilities", "connection", "enforced", "has_channel", "holder", "principal", "session", "transport", "watching",
     )  # fmt: skip
 
     def __init__(
@@ -53,12 +53,15 @@ class Client:
         principal: Hashable | None = None,
         has_channel: bool = False,
         enforced: bool = False,
+        holder: Hashable | None = None,
     ) -> None:
         self.connection = connection
         self.session = session
         self.transport = transport
         self.principal = principal
         self.has_channel = has_channel
+        self.holder = next(one for one in (principal, holder, connection) if one is not None)
+        """Whose share its calls use: its principal's, else what the transport says (such as an address), else its own."""
         self.enforced = enforced
         """Whether requests before a handshake are refused."""
         self.abilities: JsonObject | None = None

@@ -75,6 +75,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """`Host` names that HTTP clients may use, with a port or for any. Default: on a loopback address its names alone, else all; `*` for all."""
     allowed_origins: tuple[str, ...] = ()
     """Web origins that may ask, besides those on an allowed host; `*` for all."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses of proxies that are believed when they say whose request they pass on (`stanchion run --http`)."""
     keep_alive: float = 15.0
     """Seconds an HTTP stream is quiet before a comment shows that it lives."""
     reader_timeout: float = 60.0
@@ -206,7 +208,7 @@ class Config(Struct, frozen=True, kw_only=True):
             faults.append(f"log_level must be one of {', '.join(LOG_LEVELS)}, not {self.log_level!r}")
         faults.extend(
             f"{name} must be a tuple of texts, not one text"
-            for name in ("allowed_hosts", "allowed_origins")
+            for name in ("allowed_hosts", "allowed_origins", "trusted_proxies")
             if isinstance(getattr(self, name), str)
         )
         unknown = [feature for feature in self.offers if feature not in FEATURES]

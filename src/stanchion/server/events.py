@@ -25,6 +25,8 @@ class Opened(Struct, frozen=True):
     principal: Principal | None = None
     profile: Profile | None = None
     """The revision to speak without a handshake."""
+    holder: Hashable | None = None
+    """Whose share its calls use if nobody is proved to be its principal; None: its own."""
     handshake: bool = False
     """Whether requests before a handshake are refused: a transport says so, a direct caller need not shake hands."""
 

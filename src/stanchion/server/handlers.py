@@ -291,9 +291,8 @@ class Handlers:
     # -- shared steps
 
     def _open(self, asked: Asked[Any]) -> None:
-        call, client = asked.call, asked.client
-        call.holder = client.connection if client.principal is None else client.principal
-        self._execution.ledger.open(call, shared=asked.shared)
+        asked.call.holder = asked.client.holder
+        self._execution.ledger.open(asked.call, shared=asked.shared)
 
     def _facts(self, asked: Asked[Any]) -> Facts:
         call, client, meta = asked.call, asked.client, asked.meta

@@ -213,6 +213,7 @@ class Kernel:
             principal=event.principal,
             has_channel=True,
             enforced=event.handshake,
+            holder=event.holder,
         )
         self._clients.open(client)
 

@@ -188,15 +188,13 @@ class BaseServer:
         self._runner.close()
         self._observers.close()
 
-    # -- what is known of it
-
     @property
     def authorization_configured(self) -> bool:
         """Whether somebody chose the authorizer; false when the server has been closed (behaviour B4)."""
         return self._authorizer is not None and self._source == "configured" and not self._life.is_closed
 
     def statistics(self) -> Statistics:
-        """How much is in each of the kernel's tables. Exact on the protocol loop, a glance from elsewhere."""
+        """How much is in each table. Exact on the protocol loop, a glance from elsewhere."""
         return self._runner.kernel.statistics()
 
     def observe(self, observer: Observer) -> None:
@@ -210,7 +208,7 @@ class BaseServer:
 
         Args:
             conn_id: Its name; any hashable value.
-            channel: Called on the protocol loop with each message; must not block. Raising closes the connection.
+            channel: Called on the protocol loop; must not block. Raising closes the connection.
             **facts: As for ``attach``.
 
         Raises:
@@ -226,16 +224,18 @@ class BaseServer:
         *,
         transport: str = "unknown",
         principal: Principal | None = None,
+        holder: Hashable | None = None,
         revision: str | None = None,
         handshake: bool = False,
     ) -> None:
-        """``connect`` for transports with several streams, whose *outlet* is told which request a message belongs to.
+        """``connect`` for transports with several streams, who must know which request a message is for.
 
         Args:
-            conn_id: The connection's name.
-            outlet: As a channel, with the ref of the request.
-            transport: What carries it, for policies.
+            conn_id: As for ``connect``.
+            outlet: As a channel, with the ref too.
+            transport: What carries it.
             principal: Who the transport proved the client to be.
+            holder: Whose share its calls use without a principal. Default: its own.
             revision: Speak this revision without a handshake.
             handshake: Refuse requests before a handshake, as transports do.
         """
@@ -243,12 +243,12 @@ class BaseServer:
             raise ValueError(f"revision must be one of {', '.join(PROFILES)}, not {revision!r}")
         if conn_id is ANONYMOUS:
             raise ConnectionTaken("anonymous clients share a connection, so it can't have a channel")
-        profile = None if revision is None else PROFILES[revision]
         with self._names:
             if conn_id in self._runner.channels:
                 raise ConnectionTaken(f"connection {conn_id!r} has a channel already")
             self._runner.channels[conn_id] = outlet
-        self._post(Opened(conn_id, transport, principal, profile, handshake))
+        profile = PROFILES.get(revision or "")
+        self._post(Opened(conn_id, transport, principal, profile, holder, handshake))
 
     def disconnect(self, conn_id: Hashable) -> None:
         """Close a connection: all it waits for ends without an answer. Of an unknown one: no effect."""

@@ -97,6 +97,12 @@ class Http:
         self.started = False
         self._send = send
 
+    @property
+    def peer(self) -> tuple[str, str] | None:
+        """Where the request comes from, for the shares of those whom nobody has proved to be anybody."""
+        client = self.scope.get("client")
+        return None if client is None else ("peer", str(client[0]))
+
     def read_head(self) -> None:
         """Read the headers.
 

@@ -162,7 +162,9 @@ class ModernHttp:
             events=accepts(accept, EVENTS),
             open_after=config.keep_alive,
         )
-        self._server.attach(exchange, outlet, transport="http", principal=http.principal, handshake=True)
+        self._server.attach(
+            exchange, outlet, transport="http", principal=http.principal, holder=http.peer, handshake=True
+        )
         self.open += 1
         try:
             ref = self._server.submit(request, exchange, exchange.finish)

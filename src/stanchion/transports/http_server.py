@@ -76,6 +76,9 @@ async def serve(
         # Named, for what _bounded knows of a protocol holds of these two.
         http="httptools" if importlib.util.find_spec("httptools") else "h11",
         server_header=False,
+        # Said in full, as uvicorn would look for it in the environment.
+        proxy_headers=bool(config.trusted_proxies),
+        forwarded_allow_ips=list(config.trusted_proxies),
         ws="none",
         timeout_keep_alive=_IDLE_SECONDS,
         backlog=_BACKLOG,
